@@ -1,0 +1,238 @@
+package matrix
+
+import (
+	"time"
+
+	"github.com/engine-acceptance/acceptance/engine"
+)
+
+// RequirementID names one requirement of requirements.yaml, for example "M5".
+type RequirementID string
+
+// RowID names one planned row: the stem and its axes, sorted, for example "type-unicode[state=inactive_tab]".
+type RowID string
+
+// EnvironmentID names one environment, for example "x11".
+type EnvironmentID string
+
+// Launch says whether rows may share a browser.
+type Launch string
+
+// The closed list of launch modes.
+const (
+	// LaunchFresh: a browser of its own, launched and ended in the row.
+	LaunchFresh Launch = "fresh"
+	// LaunchShared: one session and browser for a batch of rows; each row opens its own pages.
+	LaunchShared Launch = "shared"
+	// LaunchNone: the row launches itself, or needs no browser of the engine at all.
+	LaunchNone Launch = "none"
+)
+
+// Person says where the person's window is.
+type Person string
+
+// The closed list of positions of the person's window relative to the browser's first window.
+const (
+	PersonCovers       Person = "covers"
+	PersonPartlyCovers Person = "partly_covers"
+	PersonBeside       Person = "beside"
+)
+
+// Contract is one planned row for one product in one environment: what is done and what must be seen. It is all that a judge needs
+// beside the observations, and it is fixed by the plan's digest before the run. JSON field order is irrelevant (canonical JSON).
+type Contract struct {
+	ID          RowID             `json:"id"`
+	Stem        string            `json:"stem"`
+	Axes        map[string]string `json:"axes,omitempty"`
+	Requirement RequirementID     `json:"requirement"`
+	// Duty is "engine" or "harness", copied from the requirement.
+	Duty        Duty           `json:"duty"`
+	Title       string         `json:"title"`
+	Product     engine.Product `json:"product"`
+	Environment EnvironmentID  `json:"environment"`
+	// Needs is the capability that the row exercises; nil when it exercises none.
+	Needs *engine.Capability `json:"needs,omitempty"`
+	// Twin is true when the engine file does not declare Needs: Expect is then the refusal that must come instead.
+	Twin   bool          `json:"twin,omitempty"`
+	Launch Launch        `json:"launch"`
+	Desk   DeskPlan      `json:"desk"`
+	Steps  []Step        `json:"steps"`
+	Expect Expect        `json:"expect"`
+	Budget time.Duration `json:"budget_ns"`
+	// Source is the row file and line, relative to the matrix folder.
+	Source string `json:"source"`
+}
+
+// Duty says who is at fault when a requirement does not hold.
+type Duty string
+
+// The closed list of duties.
+const (
+	DutyEngine  Duty = "engine"
+	DutyHarness Duty = "harness"
+)
+
+// DeskPlan is the arrangement that the harness makes in the prepare phase.
+type DeskPlan struct {
+	Windows []WindowPlan `json:"windows,omitempty"`
+	Person  Person       `json:"person"`
+	// Decoys are ordinary programs of the person that run beside: "firefox" is an ordinary Firefox without remote agent.
+	Decoys []string `json:"decoys,omitempty"`
+}
+
+// WindowPlan is one browser window. The first is the one that the launch opens; others are opened by the person, who clicks a fixture
+// link (opened: person), or by the page's own script at load (opened: page).
+type WindowPlan struct {
+	Opened string `json:"opened"`
+	// Bounds is the client rectangle that the harness gives the window through the window manager; nil leaves it alone.
+	Bounds *Bounds   `json:"bounds,omitempty"`
+	Tabs   []TabPlan `json:"tabs"`
+}
+
+// Bounds is a rectangle in root pixels.
+type Bounds struct {
+	X int `json:"x" yaml:"x"`
+	Y int `json:"y" yaml:"y"`
+	W int `json:"w" yaml:"w"`
+	H int `json:"h" yaml:"h"`
+}
+
+// TabPlan is one tab: a page of the fixture server, and whether it is the one that its window shows (the first is).
+type TabPlan struct {
+	Page string `json:"page"`
+	// Title overrides the page's title, for rows about twins.
+	Title   string `json:"title,omitempty"`
+	Visible bool   `json:"visible,omitempty"`
+}
+
+// Step is one thing done. Verb names a verb of [Verbs]; Args are checked against its fields. Name is how expectations refer to it; the
+// default is the verb with its position ("click-3").
+type Step struct {
+	Name string         `json:"name"`
+	Verb string         `json:"verb"`
+	Args map[string]any `json:"args,omitempty"`
+	// Background is true from the first bind to the session's end: there the desk is absolute.
+	Background bool `json:"background,omitempty"`
+}
+
+// Expect is what must be seen. What every row must show without being told (desk untouched in the background, a signed journal, receipts
+// that agree with the oracles, no leak, no residue, a whole film) is not written here: the judge always asks for it.
+type Expect struct {
+	Effect []EffectExpect `json:"effect,omitempty"`
+	// Elsewhere "silent": no control and no document beside those of Effect saw an event or changed.
+	Elsewhere string           `json:"elsewhere,omitempty"`
+	Receipt   []ReceiptExpect  `json:"receipt,omitempty"`
+	Refusal   []RefusalExpect  `json:"refusal,omitempty"`
+	Bind      []BindExpect     `json:"bind,omitempty"`
+	Snapshot  []SnapshotExpect `json:"snapshot,omitempty"`
+	// Profile asks for the proofs of S1: own directory with mode 0700, really used, nothing left.
+	Profile *ProfileExpect `json:"profile,omitempty"`
+	// Probes "none": the engine's process tree made no X request and no connection during the step (S10).
+	Probes string `json:"probes,omitempty"`
+	// Generation pairs of steps whose generations must differ.
+	Generation []GenerationExpect `json:"generation,omitempty"`
+	// Forged asks that a forged report was seen and named (harness rows of M18).
+	Forged string `json:"forged,omitempty"`
+}
+
+// EffectExpect is one change that a page must have reported. Page is the tab reference of the row ("w1/tab 2"); Control the
+// data-control name. Exactly one of Value (the control's final value) or Event (an event type) is set, or both.
+type EffectExpect struct {
+	Page    string  `json:"page"`
+	Control string  `json:"control,omitempty"`
+	Value   *string `json:"value,omitempty"`
+	Event   string  `json:"event,omitempty"`
+	// Count is how many times the event must occur; 0 means once.
+	Count   int   `json:"count,omitempty"`
+	Trusted *bool `json:"trusted,omitempty"`
+	// Loaded asks that the page of this name was loaded in the tab, once.
+	Loaded string `json:"loaded,omitempty"`
+}
+
+// ReceiptExpect is what the receipt of a step must say. Empty fields are not asked; every field is compared with the oracles anyway.
+type ReceiptExpect struct {
+	Of          string          `json:"of"`
+	Effect      []engine.Effect `json:"effect,omitempty"`
+	Trust       engine.Trust    `json:"trust,omitempty"`
+	Route       engine.Route    `json:"route,omitempty"`
+	SideEffects map[string]bool `json:"side_effects,omitempty"`
+}
+
+// RefusalExpect is the refusal that a step must return: the trigger's code of refusals.yaml and the typed detail named here.
+type RefusalExpect struct {
+	Of      string            `json:"of"`
+	Code    engine.Code       `json:"code"`
+	Trigger string            `json:"trigger"`
+	Detail  map[string]string `json:"detail,omitempty"`
+	// Within is the budget of the refusal; 0 means the plan's default (2 s, 50 ms without wire).
+	Within time.Duration `json:"within_ns,omitempty"`
+}
+
+// BindExpect is what a bind must return.
+type BindExpect struct {
+	Of      string         `json:"of"`
+	Quality engine.Quality `json:"quality"`
+	Tabs    int            `json:"tabs,omitempty"`
+	// Active is the expected value for the first tab: "true", "false" or "null".
+	Active string `json:"active,omitempty"`
+}
+
+// SnapshotExpect is what a snapshot must hold: each role and name, once; and what it must not.
+type SnapshotExpect struct {
+	Of    string     `json:"of"`
+	Has   []RoleName `json:"has,omitempty"`
+	Lacks []RoleName `json:"lacks,omitempty"`
+}
+
+// RoleName is a role with an accessible name.
+type RoleName struct {
+	Role string `json:"role" yaml:"role"`
+	Name string `json:"name" yaml:"name"`
+}
+
+// ProfileExpect is the proof of S1.
+type ProfileExpect struct {
+	Of      string         `json:"of"`
+	Posture engine.Posture `json:"posture"`
+}
+
+// GenerationExpect says that two binds are of different generations.
+type GenerationExpect struct {
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// Plan is every expected row of a run, with what fixes their meaning. It is the first file that a run writes.
+type Plan struct {
+	Format string `json:"format"`
+	// Engine names the engine file; EngineFile is its digest (sha256, hex).
+	Engine     string `json:"engine"`
+	EngineFile string `json:"engine_file_sha256"`
+	// MatrixDigest covers every data file that the plan was made from.
+	MatrixDigest string         `json:"matrix_sha256"`
+	Product      engine.Product `json:"product"`
+	Environment  EnvironmentID  `json:"environment"`
+	Rows         []Contract     `json:"rows"`
+	// Subset is true when the selection left out rows that the full plan has.
+	Subset bool `json:"subset"`
+	// Left names the rows that the selection left out.
+	Left []RowID `json:"left_out,omitempty"`
+	// Declared is the capability table of the engine file, total and in canonical order.
+	Declared []engine.Claim `json:"declared"`
+	// NotApplicable are reviewed exceptions of the engine file: requirement to reason.
+	NotApplicable map[RequirementID]string `json:"not_applicable,omitempty"`
+	// CoreMissing are core requirements without a row in this plan.
+	CoreMissing []RequirementID `json:"core_missing,omitempty"`
+	// Core lists the core requirements: deliver and hold of profiles.yaml.
+	CoreDeliver []RequirementID `json:"core_deliver"`
+	CoreHold    []RequirementID `json:"core_hold"`
+	// Ceiling is "supported" or "experimental", from the environment.
+	Ceiling string `json:"ceiling"`
+	// Budgets of design section 13.
+	Budgets map[string]time.Duration `json:"budgets_ns"`
+	// Digest is the sha256 of the canonical JSON of the plan with this field empty.
+	Digest string `json:"digest"`
+}
+
+// PlanFormat names the format and version of a [Plan].
+const PlanFormat = "acceptance.plan/v1"

@@ -1,0 +1,7 @@
+// Package matrix is the language that release acceptance is written in, and the data written in it: requirements, rows, engine files
+// (public support contracts), profiles, refusals, policies. Rows are data; what a row means for one product in one environment is a
+// [Contract], and a [Plan] is all contracts of a run, fixed by digest before anything starts.
+//
+// Loading is strict: every problem of every file is reported at once, each with file, line, field path and, for a misspelt word, the
+// nearest right one. Nothing is ever skipped because it could not be read.
+package matrix
