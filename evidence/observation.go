@@ -102,20 +102,25 @@ type StepInfo struct {
 }
 
 // Call is one engine call. StartNS is dispatch, ReplyNS the reply, ClosedNS the end of its window of time. Carrier is set when no
-// result came: "timeout", "gone" or "malformed". Violations lists what the result breaks in its published schema or vocabulary.
+// result came: "timeout", "gone", "malformed", or "not_offered" when the engine has no such tool. Violations lists what the result breaks in its published schema or vocabulary.
 type Call struct {
 	Operation  engine.Operation `json:"operation"`
 	ArgsDigest string           `json:"args_sha256"`
-	StartNS    int64            `json:"start_ns"`
-	ReplyNS    int64            `json:"reply_ns"`
-	ClosedNS   int64            `json:"closed_ns"`
-	Carrier    string           `json:"carrier,omitempty"`
-	Status     engine.Status    `json:"status,omitempty"`
-	Refusal    *engine.Refusal  `json:"refusal,omitempty"`
-	Receipt    *engine.Receipt  `json:"receipt,omitempty"`
-	Bind       *BindResult      `json:"bind,omitempty"`
-	Snapshot   *SnapshotResult  `json:"snapshot,omitempty"`
-	Violations []string         `json:"violations,omitempty"`
+	// Page is the tab reference that the call was aimed at, empty when it was aimed at none. Chars counts the code points that a type
+	// call was asked for. Arrange is true for calls that arrange the desk before the row's own steps.
+	Page       string          `json:"page,omitempty"`
+	Chars      int             `json:"chars,omitempty"`
+	Arrange    bool            `json:"arrange,omitempty"`
+	StartNS    int64           `json:"start_ns"`
+	ReplyNS    int64           `json:"reply_ns"`
+	ClosedNS   int64           `json:"closed_ns"`
+	Carrier    string          `json:"carrier,omitempty"`
+	Status     engine.Status   `json:"status,omitempty"`
+	Refusal    *engine.Refusal `json:"refusal,omitempty"`
+	Receipt    *engine.Receipt `json:"receipt,omitempty"`
+	Bind       *BindResult     `json:"bind,omitempty"`
+	Snapshot   *SnapshotResult `json:"snapshot,omitempty"`
+	Violations []string        `json:"violations,omitempty"`
 }
 
 // BindResult is what a bind said, without titles.
@@ -137,8 +142,8 @@ type SnapshotResult struct {
 }
 
 // Journal is one page event. Page is the tab reference of the row; Document counts documents of that tab from 1. Origin is "browser" when
-// the reporting connection belongs to the bound browser's process tree, "other" when it belongs to another process, "unknown" when no
-// process could be named. Reason is set when the report was not accepted as the page's own.
+// the reporting connection belongs to the bound browser's process tree, "engine" when it belongs to the engine's own process, "harness" to
+// ours, "other" to another process, "unknown" when no process could be named. Reason is set when the report was not accepted as the page's own.
 type Journal struct {
 	Page     string `json:"page"`
 	File     string `json:"file"`

@@ -87,6 +87,7 @@ const (
 	ReasonEffectElsewhere Reason = "effect_elsewhere"
 	ReasonEffectWrong     Reason = "effect_wrong"
 	ReasonTrustWrong      Reason = "trust_wrong"
+	ReasonNotOffered      Reason = "not_offered"
 	ReasonJournalForged   Reason = "journal_forged"
 	// Calls.
 	ReasonRefused           Reason = "refused"
@@ -96,6 +97,7 @@ const (
 	ReasonRefusalMutated    Reason = "refusal_mutated"
 	ReasonRefusalLate       Reason = "refusal_late"
 	ReasonReceiptUntrue     Reason = "receipt_untrue"
+	ReasonEffectUnconfirmed Reason = "effect_unconfirmed"
 	ReasonReceiptMalformed  Reason = "receipt_malformed"
 	ReasonReceiptMissing    Reason = "receipt_missing"
 	ReasonReceiptUnexpected Reason = "receipt_unexpected"

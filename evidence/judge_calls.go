@@ -1,0 +1,303 @@
+package evidence
+
+import (
+	"slices"
+	"time"
+
+	"github.com/engine-acceptance/acceptance/engine"
+	"github.com/engine-acceptance/acceptance/matrix"
+)
+
+// mutating lists the operations whose success needs a receipt.
+var mutating = map[engine.Operation]bool{engine.OpPrepare: true, engine.OpNavigate: true, engine.OpClick: true, engine.OpType: true,
+	engine.OpPointer: true, engine.OpSelect: true, engine.OpDialog: true, engine.OpUpload: true, engine.OpDownload: true, engine.OpContext: true}
+
+// confirmable lists the operations whose effect an engine can read back, so that "unverifiable" would be a way to claim nothing (M17).
+var confirmable = map[engine.Operation]bool{engine.OpNavigate: true, engine.OpType: true}
+
+func (j *judgement) expectedRefusal(step string) *matrix.RefusalExpect {
+	for i := range j.row.Expect.Refusal {
+		if j.row.Expect.Refusal[i].Of == step {
+			return &j.row.Expect.Refusal[i]
+		}
+	}
+	return nil
+}
+
+// refusalRequirement is the requirement that a wrong answer to an undeclared action breaks.
+func (j *judgement) refusalRequirement() matrix.RequirementID {
+	if j.row.Twin {
+		return "R3"
+	}
+	return j.row.Requirement
+}
+
+func (j *judgement) calls() {
+	all := j.of(KindCall)
+	if len(all) == 0 {
+		j.add("J1", ReasonTooFewSeen, j.end(), "no call of the engine was observed")
+	}
+	for _, o := range all {
+		c := o.Call
+		switch c.Carrier {
+		case "":
+		case "timeout":
+			j.late(j.row.Requirement, ReasonBudgetMissed, o, time.Duration(c.ReplyNS-c.StartNS)+1, j.row.Budget)
+			continue
+		case "not_offered":
+			j.add(j.row.Requirement, ReasonNotOffered, o, "the engine has no tool %s", c.Operation)
+			continue
+		case "gone":
+			j.add(j.row.Requirement, ReasonEngineGone, o, "the engine's process was gone in %s", c.Operation)
+			continue
+		default:
+			j.add("R1", ReasonResultMalformed, o, "%s returned something that is no result: %s", c.Operation, c.Carrier)
+			continue
+		}
+		if c.Operation != engine.OpPrepare {
+			j.late(j.row.Requirement, ReasonBudgetMissed, o, time.Duration(c.ReplyNS-c.StartNS), j.row.Budget)
+		}
+		switch c.Status {
+		case engine.StatusOK:
+			j.delivered(o)
+		case engine.StatusRefused:
+			j.refused(o)
+		default:
+			j.add("R1", ReasonResultMalformed, o, "%s returned status %q", c.Operation, c.Status)
+		}
+	}
+}
+
+// delivered judges a call that was not refused.
+func (j *judgement) delivered(o Observation) {
+	c := o.Call
+	if want := j.expectedRefusal(o.Step); want != nil {
+		reason := ReasonRefusalMissing
+		switch want.Trigger {
+		case "generation_changed", "ref_retired", "tab_gone", "reconnect_unsupported":
+			reason = ReasonStaleAccepted
+		}
+		j.add(j.refusalRequirement(), reason, o, "%s was delivered; %s (%s) was due", c.Operation, want.Code, want.Trigger)
+	}
+	if len(c.Violations) > 0 {
+		j.add("M17", ReasonReceiptMalformed, o, "%s: %s", c.Operation, c.Violations[0])
+	}
+	if c.Receipt == nil {
+		if mutating[c.Operation] {
+			j.add("M17", ReasonReceiptMissing, o, "%s returned no receipt", c.Operation)
+		}
+		return
+	}
+	j.receipt(o)
+}
+
+// refused judges a refusal: its form, its time, and that it changed nothing. Whether it was due is judged here too.
+func (j *judgement) refused(o Observation) {
+	c := o.Call
+	if c.Refusal == nil || len(c.Violations) > 0 || c.Receipt != nil {
+		text := "refusal without code"
+		if len(c.Violations) > 0 {
+			text = c.Violations[0]
+		}
+		j.add("R1", ReasonRefusalMalformed, o, "%s: %s", c.Operation, text)
+	}
+	want := j.expectedRefusal(o.Step)
+	budget := refusalBudget
+	if want != nil && want.Within > 0 {
+		budget = want.Within
+	}
+	if c.Operation != engine.OpPrepare {
+		j.late("R7", ReasonRefusalLate, o, time.Duration(c.ReplyNS-c.StartNS), budget)
+	}
+	for _, e := range j.of(KindJournal) {
+		if e.MonoNS >= c.StartNS && e.MonoNS <= c.ClosedNS && e.Journal.Signed && interaction[e.Journal.Type] {
+			j.add("R2", ReasonRefusalMutated, e, "%s was refused, and %s of %s saw %s in its window of time", c.Operation, e.Journal.Control, e.Journal.Page, e.Journal.Type)
+		}
+	}
+	if want == nil {
+		if c.Refusal == nil {
+			return
+		}
+		if c.Arrange {
+			j.add(j.row.Requirement, ReasonPreconditionUnmet, o, "arranging the desk: %s was refused with %s (%s)", c.Operation, c.Refusal.Code, c.Refusal.Trigger)
+			return
+		}
+		j.add(j.row.Requirement, ReasonRefused, o, "%s was refused with %s (%s), where it had to be delivered", c.Operation, c.Refusal.Code, c.Refusal.Trigger)
+		return
+	}
+	if c.Refusal == nil {
+		return
+	}
+	if c.Refusal.Code != want.Code {
+		j.add(j.refusalRequirement(), ReasonRefusalWrong, o, "%s was refused with %s, want %s", c.Operation, c.Refusal.Code, want.Code)
+		return
+	}
+	got := detailFields(c.Refusal.Detail)
+	for _, field := range sortedKeys(want.Detail) {
+		if got[field] != want.Detail[field] {
+			j.add(j.refusalRequirement(), ReasonRefusalWrong, o, "%s: refusal detail %s is %q, want %q", c.Operation, field, got[field], want.Detail[field])
+			return
+		}
+	}
+}
+
+// receipt compares every field of a receipt with what was seen (M17), and with what the row asks of it.
+func (j *judgement) receipt(o Observation) {
+	c, r := o.Call, o.Call.Receipt
+	if r.Operation != c.Operation {
+		j.add("M17", ReasonReceiptUntrue, o, "the receipt is of %s, the call was %s", r.Operation, c.Operation)
+	}
+	saw, trusted, untrusted := j.effectsOf(o)
+	switch r.Effect {
+	case engine.EffectConfirmed:
+		if c.Page != "" && !saw && mutating[c.Operation] && c.Operation != engine.OpContext {
+			j.add("M17", ReasonReceiptUntrue, o, "%s says confirmed; no page of %s reported any effect", c.Operation, c.Page)
+		}
+	case engine.EffectUnverifiable, engine.EffectSuspectedNoop, engine.EffectUnknown, engine.EffectPartial:
+		if saw && confirmable[c.Operation] && !j.secretTyped(o) {
+			j.add("M17", ReasonEffectUnconfirmed, o, "%s says %s; the page reported the effect, and it can be read back", c.Operation, r.Effect)
+		}
+	default:
+		j.add("M17", ReasonReceiptMalformed, o, "%s: effect %q", c.Operation, r.Effect)
+	}
+	switch {
+	case c.Operation != engine.OpClick && c.Operation != engine.OpType:
+	case r.Trust == engine.TrustTrustedInput && untrusted:
+		j.add("M17", ReasonReceiptUntrue, o, "%s says trusted_input; the page saw untrusted events", c.Operation)
+	case r.Trust == engine.TrustDOMEvent && trusted:
+		j.add("M17", ReasonReceiptUntrue, o, "%s says dom_event; the page saw trusted events", c.Operation)
+	}
+	if c.Operation == engine.OpType {
+		if r.RequestedCount != c.Chars {
+			j.add("M17", ReasonReceiptUntrue, o, "requested_count is %d, %d code points were asked for", r.RequestedCount, c.Chars)
+		}
+		if r.Effect == engine.EffectConfirmed && r.DeliveredCount != c.Chars {
+			j.add("M17", ReasonReceiptUntrue, o, "confirmed with delivered_count %d of %d", r.DeliveredCount, c.Chars)
+		}
+	}
+	j.flags(o)
+	for _, want := range j.row.Expect.Receipt {
+		if want.Of != o.Step {
+			continue
+		}
+		if len(want.Effect) > 0 && !slices.Contains(want.Effect, r.Effect) {
+			j.add(j.row.Requirement, ReasonReceiptUnexpected, o, "effect is %s, want one of %v", r.Effect, want.Effect)
+		}
+		if want.Trust != "" && r.Trust != want.Trust {
+			j.add(j.row.Requirement, ReasonReceiptUnexpected, o, "trust is %s, want %s", r.Trust, want.Trust)
+		}
+		if want.Route != "" && r.Route != want.Route {
+			j.add(j.row.Requirement, ReasonReceiptUnexpected, o, "route is %s, want %s", r.Route, want.Route)
+		}
+		flags := sideEffectFlags(r.SideEffects)
+		for _, name := range sortedKeys(want.SideEffects) {
+			if flags[name] != want.SideEffects[name] {
+				j.add(j.row.Requirement, ReasonReceiptUnexpected, o, "side effect %s is %t, want %t", name, flags[name], want.SideEffects[name])
+			}
+		}
+	}
+}
+
+// effectsOf says whether the page that a call was aimed at reported an effect in the call's window of time, and whether any of its
+// input events was trusted or untrusted.
+func (j *judgement) effectsOf(o Observation) (saw, trusted, untrusted bool) {
+	c := o.Call
+	for _, e := range j.of(KindJournal) {
+		ev := e.Journal
+		if e.MonoNS < c.StartNS || e.MonoNS > c.ClosedNS || !ev.Signed || ev.Page != c.Page {
+			continue
+		}
+		switch {
+		case c.Operation == engine.OpNavigate:
+			saw = saw || ev.Type == "load"
+		case ev.Type == "click" || ev.Type == "input" || ev.Type == "change":
+			saw = true
+			if ev.Trusted {
+				trusted = true
+			} else {
+				untrusted = true
+			}
+		}
+	}
+	return saw, trusted, untrusted
+}
+
+// secretTyped reports that the call changed a secret control, whose value an engine must not read back.
+func (j *judgement) secretTyped(o Observation) bool {
+	for _, e := range j.of(KindJournal) {
+		if e.MonoNS >= o.Call.StartNS && e.MonoNS <= o.Call.ClosedNS && e.Journal.Page == o.Call.Page && e.Journal.ValueDigest != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// flags compares the side-effect flags with the oracles. In the background phase nothing that touches the desk may be claimed: what is
+// true is a violation that the desk oracle reports, and what is not is a lie. In the prepare phase each flag equals what was seen (S4).
+func (j *judgement) flags(o Observation) {
+	c := o.Call
+	flags := sideEffectFlags(c.Receipt.SideEffects)
+	allowed := map[string]bool{}
+	switch c.Operation {
+	case engine.OpPrepare:
+		j.prepareFlags(o, flags)
+		for _, name := range prepareFlagNames {
+			allowed[name] = true
+		}
+		allowed["enabled_remote_debugging"] = true
+	case engine.OpContext:
+		if flags["opened_context"] == flags["closed_context"] {
+			j.add("M17", ReasonReceiptUntrue, o, "browser_context claims opened %t and closed %t; exactly one is true", flags["opened_context"], flags["closed_context"])
+		}
+		allowed["opened_context"], allowed["closed_context"] = true, true
+	}
+	for _, name := range sortedKeys(flags) {
+		if flags[name] && !allowed[name] {
+			j.add("M17", ReasonReceiptUntrue, o, "%s claims side effect %s, which no oracle saw", c.Operation, name)
+		}
+	}
+}
+
+// prepareFlagNames are the flags of a launch that oracles see.
+var prepareFlagNames = []string{"launched_browser", "created_profile", "opened_window", "foregrounded_window", "raised_window", "moved_pointer", "took_clipboard"}
+
+// prepareFlags holds S4: what launch did to the desk is declared exactly.
+func (j *judgement) prepareFlags(o Observation, flags map[string]bool) {
+	c := o.Call
+	seen := map[string]bool{}
+	for _, d := range j.of(KindDesk) {
+		if d.Desk.EventNS < c.StartNS || d.Desk.EventNS > c.ClosedNS {
+			continue
+		}
+		switch d.Desk.Reason {
+		case ReasonFocusLeft:
+			seen["foregrounded_window"] = true
+		case ReasonWindowAbovePerson, ReasonStackingChanged:
+			seen["raised_window"] = true
+		case ReasonPointerMoved, ReasonPointerWarped:
+			seen["moved_pointer"] = true
+		case ReasonClipboardTaken, ReasonPrimaryTaken:
+			seen["took_clipboard"] = true
+		}
+	}
+	measured := map[string]bool{"foregrounded_window": true, "raised_window": true, "moved_pointer": true, "took_clipboard": true}
+	for _, s := range j.of(KindSystem) {
+		if s.Step != o.Step {
+			continue
+		}
+		name := map[string]string{FactLaunched: "launched_browser", FactWindowOpened: "opened_window", FactProfileOwn: "created_profile"}[s.System.Fact]
+		if name != "" {
+			measured[name], seen[name] = true, s.System.Holds
+		}
+	}
+	for _, name := range prepareFlagNames {
+		switch {
+		case !measured[name]:
+			j.add("S4", ReasonTooFewSeen, o, "side effect %s was not measured", name)
+		case seen[name] && !flags[name]:
+			j.add("S4", ReasonUndeclaredEffect, o, "the launch did %s and its receipt says it did not", name)
+		case !seen[name] && flags[name]:
+			j.add("S4", ReasonOverdeclared, o, "the receipt declares %s and no oracle saw it", name)
+		}
+	}
+}

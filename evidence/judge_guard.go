@@ -1,0 +1,187 @@
+package evidence
+
+import (
+	"time"
+
+	"github.com/engine-acceptance/acceptance/engine"
+	"github.com/engine-acceptance/acceptance/matrix"
+)
+
+// desk holds D1 to D6 in the background phase: absolute, whatever a receipt says. The window manager's requests are never charged, its
+// effects always are, to the engine whose call brought them about.
+func (j *judgement) desk() {
+	for _, o := range j.of(KindDesk) {
+		d := o.Desk
+		if o.Phase != PhaseBackground {
+			continue
+		}
+		switch d.Actor {
+		case ActorPerson, ActorControls, ActorHarness:
+			continue
+		case ActorWindowManager:
+			if d.Request != "" {
+				continue
+			}
+		case ActorStranger:
+			j.add("J5", ReasonEnvironmentFault, o, "a process that is neither engine, browser nor ours did %s (%s)", d.Reason, d.Request)
+			continue
+		}
+		if reasonClass[d.Reason] != classEngine {
+			j.add("J1", ReasonObservationsBad, o, "desk event with reason %q, which is no violation of the desk", d.Reason)
+			continue
+		}
+		j.add(d.Requirement, d.Reason, o, "%s by %s on the %s window (%s, seen by %s)", d.Reason, d.Actor, d.Window, d.Request, d.Channel)
+	}
+}
+
+// person holds D7.
+func (j *judgement) person() {
+	all := j.of(KindPerson)
+	if len(all) == 0 {
+		j.add("D7", ReasonTooFewSeen, j.end(), "nothing is known about the person's input")
+	}
+	for _, o := range all {
+		p := o.Person
+		if p.Injected < minPersonEvents {
+			j.add("D7", ReasonTooFewSeen, o, "the person made %d inputs, want at least %d", p.Injected, minPersonEvents)
+		}
+		if p.Lost > 0 {
+			j.add("D7", ReasonPersonInputLost, o, "%d of %d inputs of the person did not arrive", p.Lost, p.Injected)
+		}
+		if p.Duplicated > 0 {
+			j.add("D7", ReasonPersonInputTwice, o, "%d inputs of the person arrived twice", p.Duplicated)
+		}
+		if p.Disordered > 0 {
+			j.add("D7", ReasonPersonInputOrder, o, "%d inputs of the person arrived out of order", p.Disordered)
+		}
+	}
+}
+
+// system judges processes, profiles, sockets and files. Facts that a row must have are asked for by name; a fact that is missing was not
+// looked at, and that is the harness's fault.
+func (j *judgement) system() {
+	byFact := map[string][]Observation{}
+	for _, o := range j.of(KindSystem) {
+		byFact[o.System.Fact] = append(byFact[o.System.Fact], o)
+	}
+	type rule struct {
+		fact        string
+		requirement matrix.RequirementID
+		reason      Reason
+	}
+	for _, r := range []rule{
+		{FactProfileMode, "S1", ReasonProfileMode},
+		{FactProfileUsed, "S1", ReasonProfileUnused}, {FactProfileGone, "S1", ReasonProfileLeft}, {FactProcessesGone, "S1", ReasonProcessLeft},
+		{FactSandboxOn, "J11", ReasonSandboxOff}, {FactLoopbackOnly, "S13", ReasonListenerExposed}, {FactNoRequests, "S10", ReasonProbed},
+		{FactNoConnections, "S10", ReasonProbed}, {FactUnchanged, "R2", ReasonRefusalMutated}, {FactBystanderAlive, "S3", ReasonBystanderHarmed},
+		{FactCut, "J5", ReasonHarnessFault},
+	} {
+		for _, o := range byFact[r.fact] {
+			if !o.System.Holds {
+				j.add(r.requirement, r.reason, o, "%s does not hold: %s (%d)", r.fact, o.System.Detail, o.System.Count)
+			}
+		}
+	}
+	known := map[string]bool{}
+	for _, f := range SystemFacts {
+		known[f] = true
+	}
+	for _, fact := range sortedKeys(byFact) {
+		if !known[fact] {
+			j.add("J1", ReasonObservationsBad, byFact[fact][0], "unknown system fact %q", fact)
+		}
+	}
+	need := func(fact, why string) {
+		if len(byFact[fact]) == 0 && !j.interrupted() {
+			j.add("J1", ReasonTooFewSeen, j.end(), "%s was not measured: %s", fact, why)
+		}
+	}
+	if p := j.row.Expect.Profile; p != nil {
+		for _, fact := range []string{FactProfileOwn, FactProfileMode, FactProfileUsed, FactProfileGone, FactProcessesGone, FactSandboxOn, FactLoopbackOnly} {
+			need(fact, "the row is about the profile")
+		}
+		for _, o := range byFact[FactProfileOwn] {
+			if !o.System.Holds {
+				j.add("S1", ReasonProfileNotOwn, o, "the browser does not run on a profile of its own: %s", o.System.Detail)
+			}
+		}
+	}
+	if j.row.Expect.Probes == "none" {
+		need(FactNoRequests, "the row forbids probing")
+		need(FactNoConnections, "the row forbids probing")
+	}
+	if len(j.row.Expect.Refusal) > 0 {
+		for _, o := range j.of(KindCall) {
+			if o.Call.Status == engine.StatusRefused && j.expectedRefusal(o.Step) != nil {
+				need(FactUnchanged, "a refusal must change nothing")
+			}
+		}
+	}
+	for _, s := range j.row.Steps {
+		if s.Verb == "cut" && len(j.stepCalls[s.Name]) == 0 {
+			need(FactCut, "the row cuts a connection")
+		}
+	}
+}
+
+// scans holds P1, P7, P10 and B23.
+func (j *judgement) scans() {
+	seen := map[string]bool{}
+	for _, o := range j.of(KindScan) {
+		s := o.Scan
+		seen[s.What] = true
+		if !s.ControlFound || s.Files == 0 {
+			j.add("P7", ReasonScanBlind, o, "the scan of %s looked at %d files and found its control: %t", s.What, s.Files, s.ControlFound)
+		}
+		for _, f := range s.Findings {
+			switch {
+			case s.What != "engine_raw":
+				j.add("P1", ReasonBundleLeaked, o, "canary %s (%s) stands in %s as %s", f.Canary, f.Channel, f.Where, f.Encoding)
+			case f.Channel == "identifier":
+				j.add("B23", ReasonIdentifierLeaked, o, "an identifier that the browser issued stands in %s as %s", f.Where, f.Encoding)
+			default:
+				j.add("P10", ReasonEngineLeaked, o, "canary %s (%s) stands in the engine's %s as %s", f.Canary, f.Channel, f.Where, f.Encoding)
+			}
+		}
+	}
+	for _, what := range []string{"engine_raw", "bundle"} {
+		if !seen[what] {
+			j.add("P7", ReasonScanBlind, j.end(), "%s was not scanned", what)
+		}
+	}
+}
+
+// film holds V1 to V5 as far as a decoder can say.
+func (j *judgement) film() {
+	all := j.of(KindFilm)
+	if len(all) != 1 {
+		j.add("V1", ReasonFilmMissing, j.end(), "%d films, want one", len(all))
+	}
+	for _, o := range all {
+		f := o.Film
+		switch {
+		case !f.Present || f.Frames == 0:
+			j.add("V1", ReasonFilmMissing, o, "no film: %s", f.Note)
+			continue
+		case !f.Decodes || !f.Monotonic:
+			j.add("V1", ReasonFilmUndecodable, o, "decodes %t, monotonic %t: %s", f.Decodes, f.Monotonic, f.Note)
+		case f.Frames != f.SideFrames:
+			j.add("V1", ReasonFilmShort, o, "%d frames decode, %d were recorded", f.Frames, f.SideFrames)
+		}
+		if f.CodesTried == 0 || f.CodesRead < f.CodesTried || f.CodesWrong > 0 {
+			j.add("V2", ReasonFilmUnstamped, o, "of %d frames tried %d codes were read and %d named another run, row or time", f.CodesTried, f.CodesRead, f.CodesWrong)
+		}
+		if !f.CoversRow {
+			j.add("V3", ReasonFilmShort, o, "the film spans %v and not the whole row", time.Duration(f.SpanNS))
+		}
+		if f.BlackRatio > 0.9 {
+			j.add("V4", ReasonFilmBlack, o, "%.0f %% of the film is black", f.BlackRatio*100)
+		}
+		if time.Duration(f.LongestStillNS) > longestStill {
+			j.add("V4", ReasonFilmFrozen, o, "the film stands still for %v while the person types", time.Duration(f.LongestStillNS))
+		}
+		if !f.MasksSolid {
+			j.add("P2", ReasonMaskBroken, o, "a masked area is not solid")
+		}
+	}
+}
