@@ -1,0 +1,448 @@
+package desk
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/engine-acceptance/acceptance/suites/process"
+	"github.com/engine-acceptance/acceptance/suites/xwire"
+)
+
+// DefaultBudget bounds Open when its context has no deadline.
+const DefaultBudget = 20 * time.Second
+
+// stopGrace is what a part of the desk gets between SIGTERM and SIGKILL. An X server removes its socket and
+// lock in that time; 1 s is ten times what it was seen to take under load.
+const stopGrace = time.Second
+
+// stockConfig is where openbox finds its configuration when HOME has none (openbox(1)).
+const stockConfig = "/etc/xdg/openbox/rc.xml"
+
+// Desk is an open desktop. Its methods are safe for use by several goroutines.
+type Desk struct {
+	cfg     Config
+	home    string // of engine and browsers
+	seat    string // of the person's side
+	display string
+	bus     string
+	user    *process.User // nil: our own
+	facts   Facts
+
+	mu     sync.Mutex
+	parts  []part // in order of start
+	files  []file
+	closed bool
+	done   chan struct{} // closed when Close has cleaned
+	err    error         // result of Close, set before done
+	lost   chan struct{}
+	why    error
+}
+
+type file struct {
+	path string
+	made os.FileInfo
+}
+
+type part struct {
+	name string
+	p    *process.Process
+}
+
+// Open opens a desk. The context bounds the opening (DefaultBudget without a deadline). When it fails
+// nothing is left behind. Errors: *MissingProgramError, *DirectoryError, *IdentityError,
+// *ReadinessError, the context's.
+func Open(ctx context.Context, cfg Config) (*Desk, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, DefaultBudget)
+		defer cancel()
+	}
+	d := &Desk{cfg: cfg, done: make(chan struct{}), lost: make(chan struct{})}
+	if err := d.open(ctx); err != nil {
+		return nil, errors.Join(err, d.Close(context.WithoutCancel(ctx)))
+	}
+	return d, nil
+}
+
+func (d *Desk) open(ctx context.Context) error {
+	programs := map[string]string{}
+	for _, p := range [][2]string{{"Xvfb", "xvfb"}, {"openbox", "openbox"}, {"dbus-daemon", "dbus-daemon"}, {"picom", "picom"}} {
+		if p[0] == "picom" && d.cfg.Variant != Composited {
+			continue
+		}
+		path, err := exec.LookPath(p[0])
+		if err != nil {
+			return &MissingProgramError{Program: p[0], Package: p[1], Err: err}
+		}
+		programs[p[0]] = path
+	}
+	if os.Getuid() != 0 && d.cfg.User != nil && d.cfg.User.UID != os.Getuid() {
+		return &IdentityError{UID: d.cfg.User.UID, Reason: fmt.Sprintf("only root can change to it, we are uid %d", os.Getuid())}
+	}
+	if err := d.directories(); err != nil {
+		return err
+	}
+	if err := d.startServer(ctx, programs["Xvfb"]); err != nil {
+		return err
+	}
+	if err := d.settleIdentity(); err != nil {
+		return err
+	}
+	if err := d.startManager(ctx, programs); err != nil {
+		return err
+	}
+	if err := d.startBus(ctx, programs["dbus-daemon"]); err != nil {
+		return err
+	}
+	d.facts.Display, d.facts.Variant = d.display, d.cfg.Variant
+	d.facts.Directories = []string{"home", "config", "cache", "data", "state", "runtime", "temporary"}
+	for _, kv := range d.Env(Engine) {
+		name, _, _ := strings.Cut(kv, "=")
+		d.facts.Environment = append(d.facts.Environment, name)
+	}
+	slices.Sort(d.facts.Environment)
+	return nil
+}
+
+// directories makes the two homes. Their names say nothing about us, since an engine sees them.
+func (d *Desk) directories() error {
+	var fail DirectoryError
+	for _, dir := range []string{d.cfg.Memory, "/dev/shm", os.Getenv("XDG_RUNTIME_DIR"), os.TempDir()} {
+		if dir == "" {
+			continue
+		}
+		home, err := os.MkdirTemp(dir, "home-")
+		if err != nil {
+			fail.Tried = append(fail.Tried, Attempt{Dir: dir, Err: err})
+			continue
+		}
+		d.home = home
+		if d.seat, err = os.MkdirTemp(dir, "seat-"); err != nil {
+			return err
+		}
+		d.facts.Homes = "disk"
+		if inMemory(dir) {
+			d.facts.Homes = "memory"
+		}
+		for _, dir := range []string{d.home, d.seat} {
+			if err := d.keep(func(k Registrar) error { return errors.Join(k.Directory(dir), k.Home(dir)) }); err != nil {
+				return err
+			}
+			for _, sub := range []string{".config", ".cache", ".local", ".local/share", ".local/state", ".run", "tmp"} {
+				if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return &fail
+}
+
+func (d *Desk) keep(f func(Registrar) error) error {
+	if d.cfg.Keeper == nil {
+		return nil
+	}
+	if err := f(d.cfg.Keeper); err != nil {
+		return fmt.Errorf("register with the keeper: %w", err)
+	}
+	return nil
+}
+
+func (d *Desk) startServer(ctx context.Context, path string) error {
+	const name = "X server"
+	if err := os.Mkdir("/tmp/.X11-unix", 0o700); err == nil {
+		// The server makes it only when it runs as root. It is the machine's, like /tmp, and stays.
+		if err := os.Chmod("/tmp/.X11-unix", 0o777|os.ModeSticky); err != nil {
+			return &ReadinessError{Part: name, Err: err}
+		}
+	}
+	cookie := make([]byte, 16)
+	if _, err := rand.Read(cookie); err != nil {
+		return err
+	}
+	auth := filepath.Join(d.seat, "server-auth")
+	if err := os.WriteFile(auth, xwire.AppendAuthority(nil, "", cookie), 0o600); err != nil {
+		return err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	x, err := d.start(ctx, name, process.Spec{
+		Path: path,
+		Args: []string{"-displayfd", "3", "-screen", "0", fmt.Sprintf("%dx%dx%d", d.cfg.Width, d.cfg.Height, d.cfg.Depth), "-auth", auth,
+			"-nolisten", "tcp", "-noreset", "-s", "0"},
+		Env:         []string{"PATH=" + searchPath(), "HOME=" + d.seat},
+		ExtraFiles:  []*os.File{w},
+		DeathSignal: syscall.SIGTERM, // so that it removes its socket and lock itself
+	})
+	w.Close()
+	if err != nil {
+		return err
+	}
+	number, err := readLine(ctx, r, x)
+	if err == nil {
+		_, err = strconv.ParseUint(number, 10, 16)
+	}
+	if err != nil {
+		return &ReadinessError{Part: name, Err: fmt.Errorf("display number: %w", err)}
+	}
+	d.display = ":" + number
+	for _, path := range []string{"/tmp/.X11-unix/X" + number, "/tmp/.X" + number + "-lock"} {
+		made, err := os.Lstat(path)
+		if err != nil {
+			return &ReadinessError{Part: name, Err: err}
+		}
+		d.mu.Lock()
+		d.files = append(d.files, file{path, made})
+		d.mu.Unlock()
+		if err := d.keep(func(k Registrar) error { return k.File(path) }); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{d.home, d.seat} {
+		if err := os.WriteFile(filepath.Join(dir, ".Xauthority"), xwire.AppendAuthority(nil, number, cookie), 0o600); err != nil {
+			return err
+		}
+	}
+	c, err := d.Dial(ctx)
+	if err != nil {
+		return &ReadinessError{Part: name, Err: err}
+	}
+	defer c.Close()
+	if c.ServerPID != x.Identity().PID {
+		return &ReadinessError{Part: name, Err: fmt.Errorf("display %s is served by pid %d, want ours, %d", d.display, c.ServerPID, x.Identity().PID)}
+	}
+	d.facts.ServerVendor, d.facts.ServerVersion = c.Vendor, serverVersion(c.Release)
+	d.facts.WidthPx, d.facts.HeightPx, d.facts.Depth = c.Width, c.Height, int(c.RootDepth)
+	return nil
+}
+
+// serverVersion decodes the release number of the X.Org server: 12101007 is 21.1.7 (xorg-server since 21.1).
+func serverVersion(release uint32) string {
+	if release < 12100000 {
+		return strconv.FormatUint(uint64(release), 10)
+	}
+	n := release - 10000000
+	return fmt.Sprintf("%d.%d.%d", n/100000, n/1000%100, n%1000)
+}
+
+// The numbers 60578 to 61183 are neither people's accounts nor given out by systemd
+// (systemd.io/UIDS-GIDS); no Debian package has one of them.
+const firstUID, countUID = 60600, 500
+
+func (d *Desk) settleIdentity() error {
+	if os.Getuid() != 0 {
+		d.facts.UID, d.facts.GID, d.facts.Posture = os.Getuid(), os.Getgid(), Shared
+		return nil
+	}
+	d.user = d.cfg.User
+	if d.user == nil {
+		// No two desks of a machine have the same display, so none have the same number here.
+		n, err := strconv.Atoi(d.display[1:])
+		if err != nil {
+			return err
+		}
+		uid := firstUID + n%countUID
+		if reason := taken(uid); reason != "" {
+			return &IdentityError{UID: uid, Reason: reason}
+		}
+		d.user = &process.User{UID: uid, GID: uid}
+	}
+	if d.user.UID <= 0 || d.user.GID <= 0 {
+		return &IdentityError{UID: d.user.UID, Reason: "uid and gid must be ordinary ones, not 0"}
+	}
+	d.facts.UID, d.facts.GID, d.facts.Posture = d.user.UID, d.user.GID, Dropped
+	if reason := taken(d.user.UID); reason != "" {
+		return &IdentityError{UID: d.user.UID, Reason: reason}
+	}
+	if err := d.keep(func(k Registrar) error { return k.User(d.user.UID) }); err != nil {
+		return err
+	}
+	return filepath.WalkDir(d.home, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, d.user.UID, d.user.GID)
+	})
+}
+
+// taken says why a uid cannot be a desk's own: when the desk closes, everything with it is ended.
+func taken(uid int) string {
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		return fmt.Sprintf("it is the account %q; choose a number without an account", u.Username)
+	}
+	found, err := process.Claim{UIDs: []int{uid}}.Find()
+	switch {
+	case err != nil:
+		return err.Error()
+	case len(found) > 0:
+		return fmt.Sprintf("pid %d runs with it already", found[0].PID)
+	}
+	return ""
+}
+
+func (d *Desk) startManager(ctx context.Context, programs map[string]string) error {
+	const name = "window manager"
+	rc, err := os.ReadFile(stockConfig)
+	if err != nil {
+		return &ReadinessError{Part: name, Err: fmt.Errorf("stock configuration: %w", err)}
+	}
+	sum := sha256.Sum256(rc)
+	d.facts.ManagerConfig, d.facts.ManagerConfigDigest = stockConfig, "sha256:"+hex.EncodeToString(sum[:])
+	wm, err := d.start(ctx, name, process.Spec{Path: programs["openbox"], Env: d.Env(Person)})
+	if err != nil {
+		return err
+	}
+	c, err := d.Dial(ctx)
+	if err != nil {
+		return &ReadinessError{Part: name, Err: err}
+	}
+	defer c.Close()
+	var m xwire.Manager
+	err = d.during(ctx, wm, func(ctx context.Context) error {
+		return c.WaitProperty(ctx, c.Root, func() (present bool, err error) {
+			m, present, err = c.WindowManager(ctx)
+			return present, err
+		})
+	})
+	if err != nil {
+		return &ReadinessError{Part: name, Err: err}
+	}
+	d.facts.ManagerName, d.facts.ManagerVersion = m.Name, m.Version
+	trip, err := xwire.NewTrip(ctx, d.display, d.Xauthority())
+	if err != nil {
+		return &ReadinessError{Part: name, Err: err}
+	}
+	defer trip.Close()
+	if err := d.during(ctx, wm, trip.Do); err != nil {
+		return &ReadinessError{Part: name, Err: fmt.Errorf("round trip: %w", err)}
+	}
+	if d.cfg.Variant != Composited {
+		return nil
+	}
+	return d.startCompositor(ctx, c, programs["picom"])
+}
+
+func (d *Desk) startCompositor(ctx context.Context, c *xwire.Conn, path string) error {
+	const name = "compositor"
+	p, err := d.start(ctx, name, process.Spec{Path: path, Env: d.Env(Person)})
+	if err != nil {
+		return err
+	}
+	d.facts.Compositor = "picom"
+	sel, err := c.Atom(ctx, "_NET_WM_CM_S0")
+	if err != nil {
+		return &ReadinessError{Part: name, Err: err}
+	}
+	err = d.during(ctx, p, func(ctx context.Context) error {
+		for {
+			// GetSelectionOwner: taking a selection sends no event without an extension; so ask again, at
+			// most 200 times a second.
+			b, err := c.Call(ctx, xwire.Req(23, 0).U32(sel))
+			if err != nil || slices.ContainsFunc(b[8:12], func(v byte) bool { return v != 0 }) {
+				return err
+			}
+			t := time.NewTimer(5 * time.Millisecond)
+			select {
+			case <-t.C:
+			case <-ctx.Done():
+				t.Stop()
+				return ctx.Err()
+			}
+		}
+	})
+	if err != nil {
+		return &ReadinessError{Part: name, Err: err}
+	}
+	return nil
+}
+
+func (d *Desk) startBus(ctx context.Context, path string) error {
+	const name = "session bus"
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	p, err := d.start(ctx, name, process.Spec{
+		Path: path, Args: []string{"--session", "--nofork", "--nopidfile", "--address=unix:path=" + filepath.Join(d.home, ".run/bus"), "--print-address=3"},
+		Env: d.Env(Engine), User: d.user, Dir: d.home, ExtraFiles: []*os.File{w},
+	})
+	w.Close()
+	if err != nil {
+		return err
+	}
+	// The bus writes its address when it listens on it.
+	if d.bus, err = readLine(ctx, r, p); err != nil {
+		return &ReadinessError{Part: name, Err: err}
+	}
+	return nil
+}
+
+// readLine reads the line that a child writes to say that it is ready.
+func readLine(ctx context.Context, r *os.File, p *process.Process) (string, error) {
+	stop := context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	var line []byte
+	var b [1]byte
+	for len(line) < 1024 {
+		_, err := r.Read(b[:])
+		switch {
+		case errors.Is(err, io.EOF):
+			select {
+			case <-p.Done():
+				return "", p.Ended()
+			case <-ctx.Done():
+				return "", ctx.Err()
+			}
+		case err != nil && ctx.Err() != nil:
+			return "", ctx.Err()
+		case err != nil:
+			return "", err
+		case b[0] == '\n':
+			return string(line), nil
+		}
+		line = append(line, b[0])
+	}
+	return "", errors.New("line longer than 1024 bytes")
+}
+
+// during runs f until it returns or p ends.
+func (d *Desk) during(ctx context.Context, p *process.Process, f func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-p.Done():
+			cancel(p.Ended())
+		case <-ctx.Done():
+		}
+	}()
+	err := f(ctx)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
