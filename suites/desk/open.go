@@ -485,7 +485,8 @@ func (d *Desk) greetBus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !strings.HasPrefix(string(b[:n]), "OK ") {
+	// A bus of another uid may turn us away; that it does so is an answer of its main loop all the same.
+	if !strings.HasPrefix(string(b[:n]), "OK ") && (d.user == nil || !strings.HasPrefix(string(b[:n]), "REJECTED ")) {
 		return fmt.Errorf("bus answered %q to our greeting", b[:n])
 	}
 	return nil
