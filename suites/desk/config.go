@@ -57,7 +57,8 @@ type Config struct {
 	Variant       Variant // empty is Stock
 
 	// User is the identity of engine and browsers; only root may set it. Nil takes an ordinary number
-	// that no account and no process has and that differs between desks.
+	// that no account and no process has and that differs between desks. An account may be named when nothing
+	// runs with it: everything with this uid is ended when the desk closes.
 	User *process.User
 
 	// Keeper is told of processes and directories before they are used; nil keeps nothing.

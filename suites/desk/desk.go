@@ -230,7 +230,7 @@ func (d *Desk) clean(ctx context.Context, parts []part, files []file) error {
 	note("processes", claim.End(ctx, 0))
 	for _, f := range files {
 		// A server that was killed leaves them; what another server made since is not ours to touch.
-		if now, err := os.Lstat(f.path); err == nil && os.SameFile(now, f.made) {
+		if now, err := os.Lstat(f.path); err == nil && os.SameFile(now, f.made) && now.ModTime().Equal(f.made.ModTime()) {
 			note(f.path, ignoreMissing(os.Remove(f.path)))
 		}
 	}

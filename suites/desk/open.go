@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -209,8 +210,12 @@ func (d *Desk) startServer(ctx context.Context, path string) error {
 		return &ReadinessError{Part: name, Err: fmt.Errorf("display number: %w", err)}
 	}
 	d.display = ":" + number
+	// A server that chooses its number takes no lock file, in the versions that were seen.
 	for _, path := range []string{"/tmp/.X11-unix/X" + number, "/tmp/.X" + number + "-lock"} {
 		made, err := os.Lstat(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			return &ReadinessError{Part: name, Err: err}
 		}
@@ -265,8 +270,8 @@ func (d *Desk) settleIdentity() error {
 			return err
 		}
 		uid := firstUID + n%countUID
-		if reason := taken(uid); reason != "" {
-			return &IdentityError{UID: uid, Reason: reason}
+		if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+			return &IdentityError{UID: uid, Reason: fmt.Sprintf("it is the account %q; name another one for this desk", u.Username)}
 		}
 		d.user = &process.User{UID: uid, GID: uid}
 	}
@@ -290,9 +295,6 @@ func (d *Desk) settleIdentity() error {
 
 // taken says why a uid cannot be a desk's own: when the desk closes, everything with it is ended.
 func taken(uid int) string {
-	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
-		return fmt.Sprintf("it is the account %q; choose a number without an account", u.Username)
-	}
 	found, err := process.Claim{UIDs: []int{uid}}.Find()
 	switch {
 	case err != nil:
@@ -331,18 +333,32 @@ func (d *Desk) startManager(ctx context.Context, programs map[string]string) err
 		return &ReadinessError{Part: name, Err: err}
 	}
 	d.facts.ManagerName, d.facts.ManagerVersion = m.Name, m.Version
-	trip, err := xwire.NewTrip(ctx, d.display, d.Xauthority())
-	if err != nil {
-		return &ReadinessError{Part: name, Err: err}
-	}
-	defer trip.Close()
-	if err := d.during(ctx, wm, trip.Do); err != nil {
+	if err := d.during(ctx, wm, d.firstTrip); err != nil {
 		return &ReadinessError{Part: name, Err: fmt.Errorf("round trip: %w", err)}
 	}
 	if d.cfg.Variant != Composited {
 		return nil
 	}
 	return d.startCompositor(ctx, c, programs["picom"])
+}
+
+// firstTrip waits until the manager answers. Openbox 3.6.1 announces itself before it has emptied its
+// event queue a last time, so what is asked in between is never answered: ask again, each time with a new
+// window, so that no late answer counts for a later question.
+func (d *Desk) firstTrip(ctx context.Context) error {
+	for {
+		trip, err := xwire.NewTrip(ctx, d.display, d.Xauthority())
+		if err != nil {
+			return err
+		}
+		short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		err = trip.Do(short)
+		cancel()
+		trip.Close()
+		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+	}
 }
 
 func (d *Desk) startCompositor(ctx context.Context, c *xwire.Conn, path string) error {
@@ -379,6 +395,7 @@ func (d *Desk) startCompositor(ctx context.Context, c *xwire.Conn, path string) 
 	return nil
 }
 
+// startBus starts the session bus as the engine's side, for a bus serves its own uid only.
 func (d *Desk) startBus(ctx context.Context, path string) error {
 	const name = "session bus"
 	r, w, err := os.Pipe()
@@ -386,17 +403,91 @@ func (d *Desk) startBus(ctx context.Context, path string) error {
 		return err
 	}
 	defer r.Close()
-	p, err := d.start(ctx, name, process.Spec{
+	spec := process.Spec{
 		Path: path, Args: []string{"--session", "--nofork", "--nopidfile", "--address=unix:path=" + filepath.Join(d.home, ".run/bus"), "--print-address=3"},
 		Env: d.Env(Engine), User: d.user, Dir: d.home, ExtraFiles: []*os.File{w},
-	})
+	}
+	hint := ""
+	if _, err := user.LookupId(strconv.Itoa(d.facts.UID)); err != nil {
+		hint = fmt.Sprintf(" (uid %d has no account; either allow user namespaces or use an account)", d.facts.UID)
+		if spec, err = d.withAccount(spec); err != nil {
+			w.Close()
+			return &ReadinessError{Part: name, Err: err}
+		}
+	}
+	p, err := d.start(ctx, name, spec)
 	w.Close()
 	if err != nil {
 		return err
 	}
-	// The bus writes its address when it listens on it.
-	if d.bus, err = readLine(ctx, r, p); err != nil {
-		return &ReadinessError{Part: name, Err: err}
+	address, err := readLine(ctx, r, p)
+	if err == nil {
+		// The bus says its address before it has read its policy, so greet it as well.
+		err = d.during(ctx, p, d.greetBus)
+	}
+	if err != nil {
+		return &ReadinessError{Part: name, Err: fmt.Errorf("%w%s", err, hint)}
+	}
+	d.bus = address
+	return nil
+}
+
+// withAccount lets a program run where its uid has an account. A bus does not serve a uid without one
+// (dbus 1.14: "Could not get password database information for UID of current process"), and to make
+// accounts is not for us. So the program gets a mount namespace where the account files have one more line;
+// nothing else sees it. The rights that this takes exist in a user namespace only and are dropped.
+func (d *Desk) withAccount(spec process.Spec) (process.Spec, error) {
+	uid, gid := d.facts.UID, d.facts.GID
+	script := ""
+	for name, line := range map[string]string{
+		"passwd": fmt.Sprintf("user:x:%d:%d:user:%s:/bin/sh\n", uid, gid, d.home),
+		"group":  fmt.Sprintf("user:x:%d:\n", gid),
+	} {
+		b, err := os.ReadFile("/etc/" + name)
+		if err != nil {
+			return spec, err
+		}
+		mine := filepath.Join(d.home, ".run", name)
+		if err := os.WriteFile(mine, append(b, line...), 0o644); err != nil {
+			return spec, err
+		}
+		if err := os.Lchown(mine, uid, gid); err != nil {
+			return spec, err
+		}
+		script += fmt.Sprintf("mount --bind %s /etc/%s && ", mine, name)
+	}
+	for _, tool := range []string{"unshare", "setpriv", "mount"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return spec, &MissingProgramError{Program: tool, Package: "util-linux mount", Err: err}
+		}
+	}
+	// The namespace clears the death signal that Start has set; setpriv sets it again.
+	script += `exec setpriv --ambient-caps -all --inh-caps -all --pdeathsig KILL "$0" "$@"`
+	args := []string{"--user", fmt.Sprintf("--map-user=%d", uid), fmt.Sprintf("--map-group=%d", gid), "--keep-caps", "--mount", "--propagation", "private", "/bin/sh", "-c", script, spec.Path}
+	spec.Path, spec.Args = "unshare", append(args, spec.Args...)
+	return spec, nil
+}
+
+// greetBus authenticates with the bus (D-Bus specification, EXTERNAL) and leaves.
+func (d *Desk) greetBus(ctx context.Context) error {
+	var dialer net.Dialer
+	c, err := dialer.DialContext(ctx, "unix", filepath.Join(d.home, ".run/bus"))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
+	if _, err := fmt.Fprintf(c, "\x00AUTH EXTERNAL %x\r\n", strconv.Itoa(os.Getuid())); err != nil {
+		return err
+	}
+	b := make([]byte, 256)
+	n, err := c.Read(b)
+	if err != nil {
+		return err
+	}
+	// A bus of another uid may turn us away; that it does so is an answer of its main loop all the same.
+	if !strings.HasPrefix(string(b[:n]), "OK ") && (d.user == nil || !strings.HasPrefix(string(b[:n]), "REJECTED ")) {
+		return fmt.Errorf("bus answered %q to our greeting", b[:n])
 	}
 	return nil
 }

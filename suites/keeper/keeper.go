@@ -266,8 +266,8 @@ func (p path) remove() error {
 	var err error
 	for range 5 {
 		now, lerr := os.Lstat(p.name)
-		if lerr != nil || !os.SameFile(now, p.made) {
-			return nil // gone, or another's
+		if lerr != nil || !os.SameFile(now, p.made) || !p.tree && !now.ModTime().Equal(p.made.ModTime()) {
+			return nil // gone, or another's; inode numbers are used again, so a file's time counts too
 		}
 		if p.tree {
 			err = os.RemoveAll(p.name)

@@ -24,8 +24,8 @@ type User struct {
 type Stream int
 
 const (
-	// Default is /dev/null for stdin and Tail for stdout and stderr.
-	Default Stream = iota
+	// Unset is /dev/null for stdin and Tail for stdout and stderr.
+	Unset Stream = iota
 	// Null is /dev/null.
 	Null
 	// Pipe is a pipe whose other end the Process hands out.

@@ -25,9 +25,9 @@ func AppendAuthority(b []byte, display string, cookie []byte) []byte {
 	return b
 }
 
-// readCookie finds the cookie of a display in an Xauthority file; entries of any host count, since
+// Cookie finds the cookie of a display in an Xauthority file; entries of any host count, since
 // connections are local. An empty path means no authorisation.
-func readCookie(path, display string) ([]byte, error) {
+func Cookie(path, display string) ([]byte, error) {
 	if path == "" {
 		return nil, nil
 	}

@@ -111,7 +111,7 @@ func Dial(ctx context.Context, display, xauthority string) (*Conn, error) {
 	if _, err := strconv.ParseUint(num, 10, 16); !ok || err != nil {
 		return nil, &AddressError{Display: display}
 	}
-	cookie, err := readCookie(xauthority, num)
+	cookie, err := Cookie(xauthority, num)
 	if err != nil {
 		return nil, err
 	}

@@ -68,3 +68,6 @@ func (t *Trip) Do(ctx context.Context) error {
 
 // Close ends the connection.
 func (t *Trip) Close() error { return t.c.Close() }
+
+// Done is closed when the connection has ended.
+func (t *Trip) Done() <-chan struct{} { return t.c.Done() }
