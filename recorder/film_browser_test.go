@@ -1,0 +1,365 @@
+//go:build browser
+
+package recorder
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/engine-acceptance/acceptance/redaction"
+	"github.com/onsi/gomega"
+)
+
+// provider answers with what the test last told it.
+type provider struct {
+	mu    sync.Mutex
+	rects []redaction.Rect
+	known bool
+}
+
+func (p *provider) Masks(_, _ int64) ([]redaction.Rect, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rects, p.known
+}
+
+func (p *provider) set(known bool, rects ...redaction.Rect) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rects, p.known = rects, known
+}
+
+func (d *desk) config(dir string) FilmConfig {
+	return FilmConfig{Display: d.display, XAuthority: d.auth, Path: filepath.Join(dir, "film.mp4"), SidePath: filepath.Join(dir, "frames.jsonl"),
+		RunID: "run-20260102-1f3a", RowID: "type-unicode-covered[action=type,delivery=background,state=covered]", Commit: "0123456789abcdef0123456789abcdef01234567"}
+}
+
+// frames waits until the film has so many more frames captured.
+func (f *Film) waitFrames(t testing.TB, more time.Duration) {
+	t.Helper()
+	from := monotonic()
+	gomega.NewWithT(t).Eventually(func() int64 { return monotonic() - from }, "30s", "20ms").Should(gomega.BeNumerically(">=", int64(more)))
+	if err := f.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func keep(t *testing.T, dir string, names ...string) {
+	for _, n := range names {
+		b, err := os.ReadFile(filepath.Join(dir, n))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(t.ArtifactDir(), n), b, 0o644)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestFilm_of_a_covered_browser(t *testing.T) {
+	g := gomega.NewWithT(t)
+	d := newDesk(t)
+	dir := t.TempDir()
+	masks := &provider{known: true}
+	var mu sync.Mutex
+	var chrome []redaction.Rect
+	cfg := d.config(dir)
+	cfg.Masks = masks
+	cfg.Chrome = func() []redaction.Rect { mu.Lock(); defer mu.Unlock(); return chrome }
+	f, err := StartFilm(t.Context(), cfg)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	person := d.window("person", redaction.Rect{X: 420, Y: 120, W: 760, H: 560}, 0x3c6e71)
+	beat := redaction.Rect{X: 40, Y: 40, W: 120, H: 120}
+	stop := d.beat(person, beat, 250*time.Millisecond)
+	defer stop()
+	masks.set(false)
+	win := d.chromium(redaction.Rect{X: 60, Y: 60, W: 1000, H: 700})
+	f.Target(uint32(win), true)
+	d.raise(person)
+	// Chromium's page is the lower part of its window: what is above is browser chrome.
+	at := d.rect(win)
+	const bars = 130
+	mu.Lock()
+	chrome = []redaction.Rect{{X: at.X, Y: at.Y, W: at.W, H: bars}}
+	mu.Unlock()
+	f.waitFrames(t, 1500*time.Millisecond)
+	before := monotonic()
+	secret := redaction.Rect{X: at.X + secretOnPage.X, Y: at.Y + bars - 60 + secretOnPage.Y, W: secretOnPage.W, H: secretOnPage.H + 60}
+	masks.set(true, secret)
+	f.waitFrames(t, 1500*time.Millisecond)
+	g.Expect(f.Still(t.Context(), filepath.Join(dir, "still.png"))).To(gomega.Succeed())
+	f.Target(uint32(win), false)
+	f.waitFrames(t, time.Second)
+	rep, err := f.Stop(t.Context())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	t.Logf("%+v", rep)
+	g.Expect(rep.FirstFrameMS).To(gomega.BeNumerically("<", 1000))
+	g.Expect(rep.Exit.Code).To(gomega.Equal(0))
+	keep(t, dir, "film.mp4", "frames.jsonl", "still.png")
+
+	l := f.Layout()
+	_, side, err := readSide(cfg.SidePath)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	known, own := 0, 0
+	for i, s := range side {
+		if s.Pane == PaneOwn && own == 0 {
+			own = i
+		}
+		if s.CapNS > before+int64(2*Hold) && known == 0 {
+			known = i
+		}
+	}
+	onDesk := l.OnDesk(redaction.Rect{X: d.rect(person).X + beat.X + 10, Y: d.rect(person).Y + beat.Y + 10, W: 90, H: 90})
+	begin := time.Now()
+	c, err := CheckFilm(t.Context(), rep.Path, rep.SidePath, Expect{
+		Masked: []Span{
+			{Name: "secret on the desk", Rect: l.OnDesk(secret), From: known},
+			{Name: "secret in the pane", Rect: l.OnPane(secret, at, 2), From: known},
+			{Name: "chrome in the pane", Rect: l.OnPane(redaction.Rect{X: at.X, Y: at.Y, W: at.W, H: bars}, at, 2), From: known},
+			{Name: "window while nothing was known", Rect: l.OnPane(at, at, 2), From: own, To: own + 8},
+		},
+		Watched: []Span{
+			{Name: "person", Rect: onDesk, From: own},
+			{Name: "page", Rect: l.OnPane(redaction.Rect{X: at.X, Y: at.Y + bars, W: 60, H: 20}, at, 2), From: known},
+		},
+	})
+	t.Logf("checked in %v: frames %d codes %d black %d frozen %d breaches %v", time.Since(begin), c.Frames, len(c.Codes), c.BlackFrames, c.FrozenFrames, c.Breaches)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(c.DecodeErrors).To(gomega.BeEmpty())
+	g.Expect(c.Frames).To(gomega.Equal(rep.Frames))
+	g.Expect(c.SideFrames).To(gomega.Equal(rep.Frames))
+	g.Expect(c.SHA256).To(gomega.Equal(rep.SHA256))
+	g.Expect(c.PTSMonotonic).To(gomega.BeTrue())
+	g.Expect(c.PTSEven).To(gomega.BeTrue())
+	g.Expect(c.CapMonotonic).To(gomega.BeTrue())
+	g.Expect(c.CodesOK).To(gomega.BeTrue(), "%+v", c.Codes)
+	g.Expect(c.BlackFrames).To(gomega.BeZero())
+	g.Expect(c.Breaches).To(gomega.BeEmpty())
+	g.Expect(c.MaskChecks).To(gomega.BeNumerically(">", 30))
+	g.Expect(c.Motion[0].Changes).To(gomega.BeNumerically(">", 5))
+	g.Expect(c.Motion[1].Changes).To(gomega.BeNumerically(">", 5), "the covered page moves in its pane")
+	g.Expect(c.PaneFrames).To(gomega.HaveKey(PaneInactive))
+	g.Expect(c.PaneFrames).To(gomega.HaveKey(PaneNone))
+
+	// The same look must be able to find something: the page's own text is no solid area.
+	c, err = CheckFilm(t.Context(), rep.Path, rep.SidePath, Expect{Masked: []Span{{Name: "text", Rect: l.OnPane(redaction.Rect{X: at.X, Y: at.Y + 400, W: 300, H: 100}, at, 2), From: known}}})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(c.Breaches).NotTo(gomega.BeEmpty())
+
+	b, err := os.ReadFile(filepath.Join(dir, "still.png"))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	img, err := png.Decode(bytes.NewReader(b))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(img.Bounds().Dx()).To(gomega.Equal(l.WidthPx))
+	mid := l.OnPane(secret, at, 2)
+	r, gr, bl, _ := img.At(mid.X+mid.W/2, mid.Y+mid.H/2).RGBA()
+	g.Expect(r + gr + bl).To(gomega.BeZero())
+	left, err := filepath.Glob(filepath.Join(dir, ".partial-*"))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(left).To(gomega.BeEmpty())
+}
+
+// fakeEncoder writes a script that takes ffmpeg's place.
+func fakeEncoder(t *testing.T, body string) string {
+	p := filepath.Join(t.TempDir(), "encoder")
+	if err := os.WriteFile(p, []byte("#!/bin/sh\n"+body), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (d *desk) filmFor(t *testing.T, cfg FilmConfig, long time.Duration, during func(*Film)) (FilmReport, error) {
+	g := gomega.NewWithT(t)
+	f, err := StartFilm(t.Context(), cfg)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	if during != nil {
+		during(f)
+	}
+	from := time.Now()
+	g.Eventually(func() bool {
+		select {
+		case <-f.Done():
+			return true
+		default:
+			return time.Since(from) > long
+		}
+	}, "30s", "20ms").Should(gomega.BeTrue())
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	return f.Stop(ctx)
+}
+
+func TestFilm_failures_are_never_silent(t *testing.T) {
+	d := newDesk(t)
+	person := d.window("person", redaction.Rect{X: 100, Y: 100, W: 600, H: 400}, 0x3c6e71)
+	defer d.beat(person, redaction.Rect{W: 300, H: 300}, 100*time.Millisecond)()
+
+	t.Run("killed encoder", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		cfg := d.config(t.TempDir())
+		rep, err := d.filmFor(t, cfg, 10*time.Second, func(f *Film) {
+			f.waitFrames(t, time.Second)
+			f.enc.proc.Kill()
+		})
+		g.Expect(err).To(gomega.MatchError(ErrEncoderDied))
+		g.Expect(rep.Exit.Signal).To(gomega.Equal("killed"))
+		g.Expect(rep.Failed).NotTo(gomega.BeEmpty())
+		c, err := CheckFilm(t.Context(), cfg.Path, cfg.SidePath, Expect{})
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		t.Logf("killed: decoded %d of %d", c.Frames, c.SideFrames)
+		g.Expect(c.Frames).To(gomega.BeNumerically(">=", 3), "fragments survive")
+		g.Expect(c.Frames).To(gomega.BeNumerically("<", 60))
+	})
+	t.Run("encoder that exits early", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		cfg := d.config(t.TempDir())
+		cfg.Encoder = fakeEncoder(t, "timeout 2 cat >/dev/null\necho sorry >&2\nexit 1\n")
+		rep, err := d.filmFor(t, cfg, 10*time.Second, nil)
+		g.Expect(err).To(gomega.MatchError(ErrEncoderDied))
+		g.Expect(rep.Exit.Code).To(gomega.Equal(1))
+		g.Expect(rep.Exit.Stderr).To(gomega.ContainSubstring("sorry"))
+		_, err = CheckFilm(t.Context(), cfg.Path, cfg.SidePath, Expect{})
+		g.Expect(err).To(gomega.MatchError(os.ErrNotExist))
+	})
+	t.Run("encoder that writes black", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		cfg := d.config(t.TempDir())
+		l := NewLayout(1280, 800)
+		cfg.Encoder = fakeEncoder(t, fmt.Sprintf("cat >/dev/null\nexec ffmpeg -v error -f lavfi -i color=black:s=%dx%d:r=15:d=2 -c:v libx264 -preset ultrafast -pix_fmt yuv420p %s\n", l.WidthPx, l.HeightPx, cfg.Path))
+		_, err := d.filmFor(t, cfg, 2*time.Second, nil)
+		g.Expect(err).NotTo(gomega.HaveOccurred(), "the encoder claims that all is well")
+		c, err := CheckFilm(t.Context(), cfg.Path, cfg.SidePath, Expect{})
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(c.Frames).To(gomega.BeNumerically(">", 10))
+		g.Expect(c.BlackFrames).To(gomega.Equal(c.Frames))
+		g.Expect(c.FrozenFrames).To(gomega.Equal(c.Frames))
+		g.Expect(c.CodesOK).To(gomega.BeFalse())
+	})
+	t.Run("encoder that drops frames", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		cfg := d.config(t.TempDir())
+		cfg.Encoder = fakeEncoder(t, `exec ffmpeg "$@" -y -frames:v 9`+"\n")
+		// ffmpeg takes options before the output only; the film ends when its frames are full.
+		cfg.Encoder = fakeEncoder(t, `for o do :; done; n=$(($#-1)); exec ffmpeg $(echo "$@" | sed "s#-flush_packets#-frames:v 9 -flush_packets#")`+"\n")
+		_, err := d.filmFor(t, cfg, 4*time.Second, nil)
+		g.Expect(err).To(gomega.MatchError(ErrEncoderDied))
+		c, err := CheckFilm(t.Context(), cfg.Path, cfg.SidePath, Expect{})
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(c.Frames).To(gomega.Equal(9))
+		g.Expect(c.SideFrames).To(gomega.BeNumerically(">", 9))
+	})
+	t.Run("encoder that hangs at the end", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		cfg := d.config(t.TempDir())
+		cfg.Encoder = fakeEncoder(t, "trap '' TERM\ncat >/dev/null\nwhile :; do sleep 1; done\n")
+		rep, err := d.filmFor(t, cfg, 500*time.Millisecond, nil)
+		g.Expect(err).To(gomega.MatchError(ErrEncoderHung))
+		g.Expect(rep.Exit.Forced).To(gomega.Equal("SIGKILL"))
+	})
+	t.Run("no encoder", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		cfg := d.config(t.TempDir())
+		cfg.Encoder = "no-such-encoder"
+		_, err := StartFilm(t.Context(), cfg)
+		g.Expect(err).To(gomega.MatchError(ErrNoEncoder))
+	})
+	t.Run("full disk", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		dir := t.TempDir()
+		g.Expect(syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k")).To(gomega.Succeed())
+		defer syscall.Unmount(dir, 0)
+		cfg := d.config(dir)
+		rep, err := d.filmFor(t, cfg, 20*time.Second, func(f *Film) {
+			// Noise, which no encoder makes small.
+			quit := make(chan struct{})
+			t.Cleanup(func() { close(quit) })
+			go func() {
+				for i := uint32(1); ; i++ {
+					select {
+					case <-quit:
+						return
+					case <-f.Done():
+						return
+					default:
+						i = i*1664525 + 1013904223
+						d.paint(person, redaction.Rect{X: int(i>>8) % 600, Y: int(i>>16) % 400, W: 20, H: 20}, i>>4)
+					}
+				}
+			}()
+		})
+		g.Expect(err).To(gomega.MatchError(ErrDiskFull), "%+v", rep.Exit)
+		g.Expect(rep.Failed).NotTo(gomega.BeEmpty())
+		err = writePNG(filepath.Join(dir, "x.png"), newPicture(2000, 2000).rgba())
+		if err == nil {
+			_, err = os.Stat(filepath.Join(dir, "x.png"))
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+		} else {
+			g.Expect(err).To(gomega.MatchError(ErrDiskFull))
+			_, err = os.Stat(filepath.Join(dir, "x.png"))
+			g.Expect(err).To(gomega.MatchError(os.ErrNotExist))
+		}
+	})
+	t.Run("display lost", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		d := newDesk(t)
+		cfg := d.config(t.TempDir())
+		rep, err := d.filmFor(t, cfg, 10*time.Second, func(f *Film) {
+			f.waitFrames(t, 600*time.Millisecond)
+			d.server.Kill()
+		})
+		g.Expect(err).To(gomega.MatchError(ErrDisplay))
+		c, err := CheckFilm(t.Context(), cfg.Path, cfg.SidePath, Expect{})
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(c.Frames).To(gomega.Equal(rep.Frames), "what was captured before is kept")
+	})
+}
+
+// TestFilm_cpu prints the recorder's cost beside ffmpeg's own screen grabber on the same desk in the same run.
+func TestFilm_cpu(t *testing.T) {
+	g := gomega.NewWithT(t)
+	d := newDesk(t)
+	masks := &provider{known: true}
+	cfg := d.config(t.TempDir())
+	cfg.Masks = masks
+	person := d.window("person", redaction.Rect{X: 420, Y: 120, W: 760, H: 560}, 0x3c6e71)
+	win := d.chromium(redaction.Rect{X: 60, Y: 60, W: 1000, H: 700})
+	d.raise(person)
+	const long = 6 * time.Second
+	spent := func(who int) time.Duration {
+		var u syscall.Rusage
+		syscall.Getrusage(who, &u)
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	measure := func(window uint32) (self, enc float64) {
+		c := cfg
+		c.Path, c.SidePath = filepath.Join(t.TempDir(), "f.mp4"), filepath.Join(t.TempDir(), "f.jsonl")
+		a := spent(syscall.RUSAGE_SELF)
+		f, err := StartFilm(t.Context(), c)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		f.Target(window, true)
+		f.waitFrames(t, long)
+		rep, err := f.Stop(t.Context())
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		u := f.enc.state.SysUsage().(*syscall.Rusage)
+		t.Logf("capture %.2f ms, compose %.2f ms, write %.2f ms, late %.1f ms, repeated %d of %d, first %.0f ms, %d bytes", rep.MeanCaptMS, rep.MeanMakeMS, rep.MeanWriteMS, rep.MaxLateMS, rep.Repeated, rep.Frames, rep.FirstFrameMS, rep.Bytes)
+		return (spent(syscall.RUSAGE_SELF) - a).Seconds() / long.Seconds() * 100, time.Duration(u.Utime.Nano()+u.Stime.Nano()).Seconds() / long.Seconds() * 100
+	}
+	s1, e1 := measure(0)
+	s2, e2 := measure(uint32(win))
+	grab := d.command("ffmpeg", "-v", "error", "-f", "x11grab", "-framerate", "15", "-video_size", "1280x800", "-i", d.display, "-t", "6", "-c:v", "libx264", "-preset", "ultrafast", "-crf", "28", "-pix_fmt", "yuv420p", filepath.Join(t.TempDir(), "g.mp4"))
+	out, err := grab.CombinedOutput()
+	g.Expect(err).NotTo(gomega.HaveOccurred(), "%s", out)
+	u := grab.ProcessState.SysUsage().(*syscall.Rusage)
+	x := time.Duration(u.Utime.Nano()+u.Stime.Nano()).Seconds() / long.Seconds() * 100
+	t.Logf("desk: %.1f %% recorder + %.1f %% encoder; with second pane: %.1f + %.1f; x11grab of the bare desk: %.1f; ratio %.2f and %.2f", s1, e1, s2, e2, x, (s1+e1)/x, (s2+e2)/x)
+	_ = exec.ErrDot
+}
