@@ -120,7 +120,7 @@ func (e *Engine) run(ctx context.Context, o order) engine.Result {
 		rc.Effect, rc.Route, rc.Trust, rc.DeliveredCount = engine.EffectUnknown, o.route, trustOf(o.route), 0
 		rc.Refusal = e.cut(ctx, o.op, s, c.proc)
 	} else {
-		e.judgeOutcome(o, &out, &rc)
+		e.judgeOutcome(ctx, s, c.proc, o, &out, &rc)
 	}
 	res := engine.Result{Status: engine.StatusOK}
 	if o.after != nil && err == nil {
@@ -189,7 +189,7 @@ func trustOf(r engine.Route) engine.Trust {
 }
 
 // judgeOutcome holds an adapter's account to the closed lists and to what was asked; what does not fit becomes unknown.
-func (e *Engine) judgeOutcome(o order, out *engine.Outcome, rc *engine.Receipt) {
+func (e *Engine) judgeOutcome(ctx context.Context, s *session, p *process, o order, out *engine.Outcome, rc *engine.Receipt) {
 	effects := []engine.Effect{engine.EffectConfirmed, engine.EffectPartial, engine.EffectUnverifiable, engine.EffectSuspectedNoop, engine.EffectUnknown}
 	if !slices.Contains(effects, out.Effect) || !slices.Contains(engine.Routes, out.Route) ||
 		!slices.Contains([]engine.Trust{engine.TrustTrustedInput, engine.TrustDOMEvent, engine.TrustNone}, out.Trust) ||
@@ -199,7 +199,7 @@ func (e *Engine) judgeOutcome(o order, out *engine.Outcome, rc *engine.Receipt) 
 		return
 	}
 	if out.Refusal != nil {
-		rc.Refusal = e.refuse(o.op, out.Refusal.Trigger, out.Refusal.Detail)
+		rc.Refusal = e.adopt(ctx, o.op, s, p, out.Refusal)
 	}
 	if o.op == engine.OpType && out.Effect == engine.EffectPartial && rc.Refusal == nil {
 		rc.Refusal = e.refuse(o.op, "prefix_only", engine.Detail{RequestedChars: o.requested, DeliveredChars: out.Delivered})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,6 +110,8 @@ func New(cfg Config) (*Engine, error) {
 	if err := decl.Total(); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
+	// What an engine declares it delivers: named and existing profiles are not kept here, whatever the adapter could do with them.
+	decl.Postures = slices.DeleteFunc(slices.Clone(decl.Postures), func(p engine.Posture) bool { return p != engine.PostureIsolatedNew })
 	e := &Engine{cfg: cfg, table: cfg.Table, decl: decl, claims: make(map[engine.Capability]engine.Claim, len(decl.Claims)),
 		sessions: map[string]*session{}, guardian: &guardian{argv: cfg.Guardian}}
 	for _, c := range decl.Claims {

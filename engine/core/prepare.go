@@ -81,12 +81,8 @@ func (e *Engine) posture(op engine.Operation, p engine.Profile) *engine.Refusal 
 		}
 		return nil
 	case engine.PostureIsolatedNamed:
-		// No engine of this package keeps named profiles, whatever its adapter declares.
 		return e.refuse(op, "undeclared", engine.Detail{})
 	case engine.PostureExisting:
-		if declared {
-			return e.refuse(op, "no_approval", engine.Detail{Reason: "no_approval"})
-		}
 		return e.refuse(op, "unsupported_engine", engine.Detail{Limitation: "engine_route_unavailable"})
 	}
 	return e.argument(op, "invalid_argument", "profile.kind")

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/engine-acceptance/acceptance/engine"
@@ -198,7 +199,7 @@ func (c *call) permit(ctx context.Context, p proof, visible *bool, action engine
 		return c.e.claims[engine.Capability{Action: action, Route: route, Delivery: delivery, State: s}].Declared
 	}
 	no := func(s engine.State) *engine.Refusal {
-		return c.e.refuse(c.op, "undeclared", engine.Detail{Action: action, Route: route, State: s})
+		return c.e.notDeclared(c.op, engine.Capability{Action: action, Route: route, Delivery: delivery, State: s})
 	}
 	if p.window.Minimised {
 		if !declared(engine.StateMinimised) {
@@ -239,4 +240,23 @@ func (c *call) permit(ctx context.Context, p proof, visible *bool, action engine
 		return no(s)
 	}
 	return nil
+}
+
+// notDeclared refuses one capability. Where the declaration says that the route would touch the desk, the refusal says so, and names a route
+// that is declared in the same state.
+func (e *Engine) notDeclared(op engine.Operation, c engine.Capability) *engine.Refusal {
+	limitation := e.claims[c].Limitation
+	if tr, ok := e.table.Trigger("would_touch_desk"); ok && slices.Contains(tr.Closed["limitation"], limitation) {
+		d := engine.Detail{RequestedRoute: c.Route, Limitation: limitation}
+		for _, r := range engine.Routes {
+			other := c
+			other.Route = r
+			if e.claims[other].Declared {
+				d.AlternativeRoute = r
+				break
+			}
+		}
+		return e.refuse(op, tr.ID, d)
+	}
+	return e.refuse(op, "undeclared", engine.Detail{Action: c.Action, Route: c.Route, State: c.State})
 }

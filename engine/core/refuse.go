@@ -89,7 +89,7 @@ func (e *Engine) adopt(ctx context.Context, op engine.Operation, s *session, p *
 		return e.noSession(op)
 	}
 	if r := engine.AsRefusal(err); r != nil {
-		if r.Trigger == "generation_changed" && r.Detail.Reason == "process" && p != nil {
+		if p != nil && r.Trigger == "generation_changed" && (r.Detail.Reason == "process" || r.Detail.Reason == "connection") {
 			return e.stale(op, s, p)
 		}
 		if p != nil && r.Trigger == "generation_changed" && r.Detail.Generation == "" {
