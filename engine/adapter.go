@@ -197,3 +197,25 @@ type DeskEffects struct {
 	Raised       bool
 	MovedPointer bool
 }
+
+// Occluder is the ability of a [NativePlatform] to say how much of a window other windows cover: covered, partly_covered or visible_tab.
+type Occluder interface {
+	Cover(ctx context.Context, id uint32) (State, error)
+}
+
+// Actor performs the gestures behind the tools that share [ActRequest].
+type Actor interface {
+	Act(ctx context.Context, c ContextKey, g Gesture) (Outcome, error)
+}
+
+// Gesture is one [ActRequest] in protocol terms. Node and To are nil where the request names no ref.
+type Gesture struct {
+	Action Action
+	Route  Route
+	Kind   string
+	Node   *NodeRef
+	To     *NodeRef
+	Text   string
+	Files  []string
+	Root   string
+}
