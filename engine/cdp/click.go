@@ -101,9 +101,12 @@ func (b *Browser) Click(ctx context.Context, c engine.ContextKey, n engine.NodeR
 		if !focused {
 			return fail(unavailable(engine.OpClick, "undeclared", "undeclared", engine.ActionClick, route))
 		}
-		last = st.s.key(p.Key)
+		last = t.s.key(p.Key)
 	case engine.RouteDOMEvent:
 		last = t.s.on(t.object, pressScript)
+	}
+	if last.id == 0 {
+		return fail(last.err)
 	}
 	err = last.wait(ctx, nil)
 	switch {
@@ -222,35 +225,54 @@ func (s *session) missing(err error) error {
 	return err
 }
 
-// point returns where to press in the viewport of the page, and proves for a node inside a frame that the page's own hit test reaches that
+// point returns where to press in the viewport of the page. For a node inside a frame it proves that the page's own hit test reaches that
 // frame there, for the frame cannot see what covers it.
 func (b *Browser) point(ctx context.Context, t found, p probe) (x, y float64, err error) {
-	t.page.mu.Lock()
-	main := t.page.main
-	t.page.mu.Unlock()
-	if t.s == t.page && t.node.frame == main {
-		return p.X, p.Y, nil
+	offscreen := cannot(engine.OpClick, "offscreen", engine.ActionClick, engine.RouteTrustedInput)
+	t.s.mu.Lock()
+	root := t.s.main
+	t.s.mu.Unlock()
+	x, y = p.X, p.Y
+	if t.node.frame != root {
+		quads, err := call(ctx, t.s, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: t.node.backend})
+		if err != nil || len(quads.Quads) == 0 || len(quads.Quads[0]) != 8 {
+			return 0, 0, offscreen
+		}
+		q := quads.Quads[0]
+		x, y = (q[0]+q[2]+q[4]+q[6])/4, (q[1]+q[3]+q[5]+q[7])/4
 	}
-	quads, err := call(ctx, t.s, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: t.node.backend})
-	if err != nil || len(quads.Quads) == 0 || len(quads.Quads[0]) != 8 {
-		return 0, 0, cannot(engine.OpClick, "offscreen", engine.ActionClick, engine.RouteTrustedInput)
+	if t.s == t.page && t.node.frame == root {
+		return x, y, nil
 	}
-	if t.s != t.page {
-		// The quads of a frame of another process are its own; where the frame lies is not proved.
-		return 0, 0, cannot(engine.OpClick, "offscreen", engine.ActionClick, engine.RouteTrustedInput)
-	}
-	q := quads.Quads[0]
-	x, y = (q[0]+q[2]+q[4]+q[6])/4, (q[1]+q[3]+q[5]+q[7])/4
 	metrics, err := call(ctx, t.page, page.GetLayoutMetrics, cdp.Empty{})
 	if err != nil {
 		return 0, 0, err
 	}
+	var owner cdp.BackendNodeID
+	if t.s != t.page {
+		// A frame of another process lies where its owner element has its content box. Only a frame right below the page's own process is
+		// located, and only one that is not rotated or scaled.
+		of, err := call(ctx, t.page, dom.GetFrameOwner, dom.GetFrameOwnerParams{FrameID: root})
+		if err != nil {
+			return 0, 0, offscreen
+		}
+		owner = of.BackendNodeID
+		box, err := call(ctx, t.page, dom.GetBoxModel, dom.GetBoxModelParams{BackendNodeID: owner})
+		if err != nil || box.Model == nil || len(box.Model.Content) != 8 {
+			return 0, 0, offscreen
+		}
+		c := box.Model.Content
+		if c[1] != c[3] || c[0] != c[6] || x > c[2]-c[0] || y > c[7]-c[1] {
+			return 0, 0, offscreen
+		}
+		x, y = x+c[0], y+c[1]
+	}
 	v := metrics.CSSVisualViewport
 	if v == nil || x < 0 || y < 0 || x >= v.ClientWidth || y >= v.ClientHeight {
-		return 0, 0, cannot(engine.OpClick, "offscreen", engine.ActionClick, engine.RouteTrustedInput)
+		return 0, 0, offscreen
 	}
 	hit, err := call(ctx, t.page, dom.GetNodeForLocation, dom.GetNodeForLocationParams{X: int64(math.Floor(x + v.PageX)), Y: int64(math.Floor(y + v.PageY))})
-	if err != nil || hit.FrameID != t.node.frame {
+	if err != nil || (owner == 0 && hit.FrameID != t.node.frame) || (owner != 0 && hit.BackendNodeID != owner) {
 		return 0, 0, cannot(engine.OpClick, "covered", engine.ActionClick, engine.RouteTrustedInput)
 	}
 	return x, y, nil
@@ -263,20 +285,29 @@ func (s *session) emulates() bool {
 	return s.emulated
 }
 
-// press sends move, press and release without waiting between them, and returns the release.
+// press sends move, press and release without waiting between them, and returns the release; a command with id 0 says that nothing was
+// sent.
 func (s *session) press(x, y float64) *pending {
-	s.send("Input.dispatchMouseEvent", input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: x, Y: y}).forget()
+	first := s.send("Input.dispatchMouseEvent", input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: x, Y: y})
+	if first.id == 0 {
+		return first
+	}
+	first.forget()
 	s.send("Input.dispatchMouseEvent", input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMousePressed, X: x, Y: y, Button: input.MouseButtonLeft, Buttons: 1, ClickCount: 1}).forget()
 	return s.send("Input.dispatchMouseEvent", input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseReleased, X: x, Y: y, Button: input.MouseButtonLeft, ClickCount: 1})
 }
 
-// key presses and releases Enter or Space and returns the release.
+// key presses and releases Enter or Space and returns the release; a command with id 0 says that nothing was sent.
 func (s *session) key(k string) *pending {
 	p := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: k, Code: "Space", Text: " ", UnmodifiedText: " ", WindowsVirtualKeyCode: 32, NativeVirtualKeyCode: 32}
 	if k == "Enter" {
 		p.Code, p.Text, p.UnmodifiedText, p.WindowsVirtualKeyCode, p.NativeVirtualKeyCode = "Enter", "\r", "\r", 13, 13
 	}
-	s.send("Input.dispatchKeyEvent", p).forget()
+	first := s.send("Input.dispatchKeyEvent", p)
+	if first.id == 0 {
+		return first
+	}
+	first.forget()
 	p.Type, p.Text, p.UnmodifiedText = input.DispatchKeyEventTypeKeyUp, "", ""
 	return s.send("Input.dispatchKeyEvent", p)
 }

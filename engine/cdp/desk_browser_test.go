@@ -87,6 +87,24 @@ func (d *desk) words(name string) []uint32 {
 	return out
 }
 
+// client returns the client rectangle of the newest managed window.
+func (d *desk) client() (r engine.Rect) {
+	list := d.words("_NET_CLIENT_LIST")
+	if len(list) == 0 {
+		return r
+	}
+	w := xproto.Window(list[len(list)-1])
+	g, err := xproto.GetGeometry(d.x, xproto.Drawable(w)).Reply()
+	if err != nil {
+		return r
+	}
+	p, err := xproto.TranslateCoordinates(d.x, w, d.root, 0, 0).Reply()
+	if err != nil {
+		return r
+	}
+	return engine.Rect{X: int(p.DstX), Y: int(p.DstY), W: int(g.Width), H: int(g.Height)}
+}
+
 // cover maps the person's window over everything and starts to listen.
 func (d *desk) cover() {
 	g := NewWithT(d.t)
@@ -110,6 +128,7 @@ func (d *desk) cover() {
 		}
 	}()
 	xproto.ChangeWindowAttributes(d.x, d.root, xproto.CwEventMask, []uint32{xproto.EventMaskPropertyChange | xproto.EventMaskSubstructureNotify})
+	d.quiet()() // the window manager's last words about the new window
 }
 
 func (d *desk) note(e xgb.Event) {
@@ -267,7 +286,7 @@ func (s *site) journal() []string {
 }
 
 // launchOn starts a browser on a desk.
-func launchOn(t testing.TB, d *desk, cfg Config) *Browser {
+func launchOn(t testing.TB, d *desk, cfg Config, extra ...string) *Browser {
 	t.Helper()
 	profile := filepath.Join(t.TempDir(), "profile")
 	if err := os.Mkdir(profile, 0o700); err != nil {
@@ -276,7 +295,7 @@ func launchOn(t testing.TB, d *desk, cfg Config) *Browser {
 	if cfg.Log == nil {
 		cfg.Log = logTo{t}
 	}
-	got, err := New(cfg).Launch(t.Context(), engine.LaunchSpec{ProfileDir: profile, Env: env(d, profile), Budget: 30 * time.Second})
+	got, err := New(cfg).Launch(t.Context(), engine.LaunchSpec{ProfileDir: profile, Env: append(env(d, profile), extra...), Budget: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

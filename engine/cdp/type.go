@@ -71,19 +71,22 @@ func (b *Browser) Type(ctx context.Context, c engine.ContextKey, n engine.NodeRe
 	}
 	var last *pending
 	if replace && !p.Empty && (text == "" || mode == engine.TypeKeystrokes) {
-		last = st.s.backspace()
+		last = t.s.backspace()
 	}
 	switch {
 	case text == "":
 	case mode == engine.TypeKeystrokes:
-		last, err = st.s.keystrokes(ctx, text)
+		last, err = t.s.keystrokes(ctx, text)
 	default:
 		last = t.s.send("Input.insertText", input.InsertTextParams{Text: text})
+	}
+	if last != nil && last.id == 0 && (text == "" || !replace) {
+		return fail(last.err)
 	}
 	if err == nil && last != nil {
 		err = last.wait(ctx, nil)
 	}
-	if err != nil && !errors.Is(err, errDialog) {
+	if err != nil && (mode == engine.TypeKeystrokes || !errors.Is(err, errDialog)) {
 		return afterDispatch(out, engine.OpType, engine.ActionType, err), nil
 	}
 	if err == nil {
