@@ -92,6 +92,10 @@ func arguments(profile string) []string {
 // Launch starts Chromium with its sandbox on; uid 0 is refused, for Chromium would need the sandbox off. spec.ProfileDir is used as it is,
 // but for the endpoint file of an earlier run, which is deleted.
 func (a *Adapter) Launch(ctx context.Context, spec engine.LaunchSpec) (engine.Browser, error) {
+	if os.Geteuid() == 0 {
+		a.logf("launch refused: uid 0 would need the sandbox off")
+		return nil, launchFailed("exited")
+	}
 	budget := spec.Budget
 	if budget <= 0 {
 		budget = 20 * time.Second
@@ -109,10 +113,6 @@ func (a *Adapter) Launch(ctx context.Context, spec engine.LaunchSpec) (engine.Br
 }
 
 func (a *Adapter) launch(ctx context.Context, spec engine.LaunchSpec) (*Browser, error) {
-	if os.Geteuid() == 0 {
-		a.logf("launch refused: uid 0 would need the sandbox off")
-		return nil, launchFailed("exited")
-	}
 	binary, err := a.binary()
 	if err != nil {
 		a.logf("launch: %v", err)

@@ -11,22 +11,24 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"testing"
 )
 
 // testUID runs the tests when root starts them, for Chromium keeps its sandbox on for an ordinary uid only.
 const testUID = 61234
 
-func TestMain(m *testing.M) {
-	if os.Geteuid() != 0 {
-		os.Exit(m.Run())
+// asUser is what TestMain does first when the tests need a browser.
+func init() {
+	asUser = func() (int, bool) {
+		if os.Geteuid() != 0 {
+			return 0, false
+		}
+		code, err := rerun()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+		return code, true
 	}
-	code, err := rerun()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
 }
 
 // rerun runs this test binary once more as testUID, with a home of its own.

@@ -80,7 +80,7 @@ func (b *Browser) Type(ctx context.Context, c engine.ContextKey, n engine.NodeRe
 	default:
 		last = t.s.send("Input.insertText", input.InsertTextParams{Text: text})
 	}
-	if last != nil && last.id == 0 && (text == "" || !replace) {
+	if last != nil && last.id == 0 && mode != engine.TypeKeystrokes {
 		return fail(last.err)
 	}
 	if err == nil && last != nil {
