@@ -25,7 +25,7 @@ const (
 )
 
 // requiredChannels are the guard channels that every row needs alive (design section 6).
-var requiredChannels = []string{"core", "xi", "record", "selection", "sentinel"}
+var requiredChannels = []string{"core", "input", "record", "selection", "sentinel"}
 
 // requiredControls are the kinds that the controls process must have committed, and every guard seen, around each row.
 var requiredControls = []Reason{ReasonFocusLeft, ReasonStackingChanged, ReasonPointerWarped, ReasonPointerGrabbed, ReasonInputLeaked,

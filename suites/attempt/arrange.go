@@ -1,0 +1,544 @@
+package attempt
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/engine-acceptance/acceptance/engine"
+	"github.com/engine-acceptance/acceptance/evidence"
+	"github.com/engine-acceptance/acceptance/fixtures"
+	"github.com/engine-acceptance/acceptance/matrix"
+	"github.com/engine-acceptance/acceptance/recorder/desktop"
+	"github.com/engine-acceptance/acceptance/suites/stage"
+	"github.com/engine-acceptance/acceptance/suites/xwire"
+)
+
+// blank is the page that says nothing, for tabs that a row does not care about.
+const blank = "blank.html"
+
+// pageBudget bounds how long a page may take to report that it is there.
+const pageBudget = 5 * time.Second
+
+// arrange brings the desk into the state that the row starts from: the engine's own tools open tabs and pages, the person opens the
+// windows that the engine must not have opened, the harness places windows through the window manager. What goes wrong here makes the row
+// not exercised, unless the row judges it itself.
+func (a *Attempt) arrange(ctx context.Context) error {
+	a.step = "arrange"
+	if err := a.declaration(ctx); err != nil {
+		return err
+	}
+	for _, d := range a.Contract.Desk.Decoys {
+		if err := a.seatDecoy(ctx, d); err != nil {
+			return err
+		}
+	}
+	switch a.Contract.Launch {
+	case matrix.LaunchShared:
+		if err := a.share(ctx); err != nil {
+			return err
+		}
+	default:
+		r, err := a.Must(ctx, engine.OpSessionStart, map[string]any{}, Aim{})
+		if err != nil {
+			return err
+		}
+		if r.Session != nil {
+			a.session = r.Session.ID
+		}
+		if a.Contract.Launch == matrix.LaunchFresh {
+			if _, err := a.Launch(ctx, a.session, engine.PostureIsolatedNew); err != nil {
+				return err
+			}
+		}
+	}
+	if len(a.windows) == 0 {
+		return a.restore(ctx)
+	}
+	if err := a.arrangeWindows(ctx); err != nil {
+		return err
+	}
+	return a.baselineProof(ctx)
+}
+
+// declaration reads what the engine declares over its public interface, before anything is bound, and compares it with the engine file.
+func (a *Attempt) declaration(ctx context.Context) error {
+	r, err := a.Call(ctx, engine.OpDeclaration, map[string]any{}, Aim{})
+	if err != nil {
+		return err
+	}
+	d := &evidence.Declaration{}
+	if r != nil && r.Declaration != nil {
+		d.Total = r.Declaration.Total() == nil
+		for _, want := range a.Stage.Declared {
+			got := r.Declaration.Lookup(want.Capability)
+			if got.Declared != want.Declared {
+				d.Differences = append(d.Differences, fmt.Sprintf("%s/%s/%s/%s", want.Action, want.Route, want.Delivery, want.State))
+			}
+		}
+	}
+	const most = 20
+	d.Differences = d.Differences[:min(len(d.Differences), most)]
+	a.observe(evidence.Observation{Kind: evidence.KindDeclaration, Declaration: d})
+	return nil
+}
+
+// share takes the browser that rows have in common, and launches it when there is none.
+func (a *Attempt) share(ctx context.Context) error {
+	if s := a.Stage.Shared; s != nil {
+		a.session, a.posture = s.Session, s.Posture
+		a.profiles = append(a.profiles, s.Profile)
+		if err := a.Stage.Measure(ctx, s.Window); err == nil {
+			a.adopt([]*stage.Window{s.Window})
+			return a.restore(ctx)
+		}
+		a.Stage.Shared = nil
+	}
+	r, err := a.Must(ctx, engine.OpSessionStart, map[string]any{}, Aim{})
+	if err != nil {
+		return err
+	}
+	if r.Session != nil {
+		a.session = r.Session.ID
+	}
+	if _, err := a.Launch(ctx, a.session, engine.PostureIsolatedNew); err != nil {
+		return err
+	}
+	if len(a.windows) != 1 {
+		return a.fault("harness", "the launch opened %d windows, want one", len(a.windows))
+	}
+	a.Stage.Shared = &stage.Shared{Session: a.session, PID: a.browser.PID, Posture: a.posture, Window: a.windows[0], Profile: slices.Concat(a.profiles, []string{""})[0]}
+	return nil
+}
+
+// adopt makes windows the row's own: they are watched, and the first is filmed.
+func (a *Attempt) adopt(windows []*stage.Window) {
+	a.windows = windows
+	if len(windows) > 0 {
+		a.browser = windows[0].Owner
+	}
+	a.aim()
+}
+
+// arrangeWindows gives every planned window its tabs, pages and place.
+func (a *Attempt) arrangeWindows(ctx context.Context) error {
+	plans := a.Contract.Desk.Windows
+	if len(plans) == 0 {
+		return a.restore(ctx)
+	}
+	t, err := a.bindWindow(ctx, 1)
+	if err != nil {
+		return err
+	}
+	if len(plans) > 1 {
+		if err := a.personOpens(ctx, t, plans[1:]); err != nil {
+			return err
+		}
+	}
+	for i, tab := range plans[0].Tabs {
+		id := ""
+		switch {
+		case i < len(t.Tabs) && i == 0:
+			id = t.Tabs[0].ID
+		default:
+			r, err := a.Must(ctx, engine.OpContext, map[string]any{"session": a.session, "target_id": t.ID, "tab_id": t.Tabs[0].ID, "kind": "open"}, Aim{})
+			if err != nil {
+				return err
+			}
+			if r.Tab != nil {
+				id = r.Tab.ID
+			}
+		}
+		at := &Tab{ID: id, Target: t, Page: a.pageName(1, i+1)}
+		if _, err := a.Must(ctx, engine.OpNavigate, map[string]any{"session": a.session, "target_id": t.ID, "tab_id": id, "url": a.URL(tab.Page, tab.Title, at.Page)}, Aim{Tab: at}); err != nil {
+			return err
+		}
+		if err := a.awaitPage(ctx, at.Page); err != nil {
+			return err
+		}
+	}
+	for i, p := range plans {
+		if p.Bounds == nil || i >= len(a.windows) {
+			continue
+		}
+		if err := a.place(ctx, a.windows[i], *p.Bounds); err != nil {
+			return err
+		}
+	}
+	return a.restore(ctx)
+}
+
+// place gives a window its planned bounds; the phase is prepare meanwhile, for it is the harness that moves it.
+func (a *Attempt) place(ctx context.Context, w *stage.Window, b matrix.Bounds) error {
+	return a.harnessActs(ctx, func() error {
+		if err := a.Stage.Arrange(ctx, w, xwire.Rect{X: b.X, Y: b.Y, Width: b.W, Height: b.H}); err != nil {
+			return a.fault("harness", "place a window: %v", err)
+		}
+		return nil
+	})
+}
+
+// bindWindow binds a window of the arrangement under no name.
+func (a *Attempt) bindWindow(ctx context.Context, n int) (*Target, error) {
+	w := a.windows[n-1]
+	r, err := a.Must(ctx, engine.OpState, map[string]any{"session": a.session, "mode": "bind", "pid": w.Owner.PID, "window_id": w.ID}, Aim{})
+	if err != nil {
+		return nil, err
+	}
+	if r.Target == nil || len(r.Target.Tabs) == 0 {
+		return nil, a.fault("harness", "the engine bound window %d without a tab", n)
+	}
+	t := &Target{ID: r.Target.ID, Session: a.session, Window: w}
+	for i, tab := range r.Target.Tabs {
+		t.Tabs = append(t.Tabs, &Tab{ID: tab.ID, Target: t, Page: a.pageName(n, i+1)})
+	}
+	return t, nil
+}
+
+// personOpens has the person open windows that the engine did not: the opener page fills the window, the person clicks into it.
+func (a *Attempt) personOpens(ctx context.Context, t *Target, plans []matrix.WindowPlan) error {
+	query := url.Values{}
+	for i, p := range plans {
+		tab := matrix.TabPlan{Page: blank}
+		if len(p.Tabs) > 0 {
+			tab = p.Tabs[0]
+		}
+		query.Set(fmt.Sprintf("open%d", i+1), a.relative(tab.Page, tab.Title, a.pageName(i+2, 1)))
+	}
+	opener := &Tab{ID: t.Tabs[0].ID, Target: t, Page: "opener"}
+	address := a.pages.URL("opener.html?" + query.Encode() + "&tab=opener")
+	if _, err := a.Must(ctx, engine.OpNavigate, map[string]any{"session": a.session, "target_id": t.ID, "tab_id": opener.ID, "url": address}, Aim{Tab: opener}); err != nil {
+		return err
+	}
+	if err := a.awaitPage(ctx, "opener"); err != nil {
+		return err
+	}
+	before := a.phase
+	a.phase = evidence.PhasePrepare
+	err := a.harnessActs(ctx, func() error {
+		tree, err := a.Stage.Host.Tree()
+		if err != nil {
+			return a.fault("harness", "list the engine's processes: %v", err)
+		}
+		for i := range plans {
+			if err := a.Stage.ClickInto(ctx, a.windows[0]); err != nil {
+				return a.fault("harness", "the person's click into the opener page: %v", err)
+			}
+			if err := a.awaitPage(ctx, a.pageName(i+2, 1)); err != nil {
+				return err
+			}
+			all, err := a.Stage.WindowsOf(ctx, tree)
+			if err != nil {
+				return a.fault("harness", "list the browser's windows: %v", err)
+			}
+			var fresh []*stage.Window
+			for _, w := range all {
+				if !slices.ContainsFunc(a.windows, func(old *stage.Window) bool { return old.ID == w.ID }) {
+					fresh = append(fresh, w)
+				}
+			}
+			if len(fresh) != 1 {
+				return a.fault("environment", "the person's click opened %d windows, want one", len(fresh))
+			}
+			a.windows = append(a.windows, fresh[0])
+		}
+		return nil
+	})
+	a.phase = before
+	a.aim()
+	return err
+}
+
+// harnessActs marks what follows on the desk as the harness's own doing.
+func (a *Attempt) harnessActs(ctx context.Context, act func() error) error {
+	if err := a.collect(ctx); err != nil {
+		return err
+	}
+	if err := a.Stage.PersonPauses(ctx); err != nil {
+		return a.fault("harness", "the person: %v", err)
+	}
+	err := act()
+	if err := a.Stage.ManagerTrip(ctx); err != nil {
+		return a.fault("environment", "round trip through the window manager: %v", err)
+	}
+	mark, settleErr := a.Stage.Log.Settle(ctx, Quiet/3)
+	if settleErr != nil {
+		if mark, settleErr = a.Stage.Log.Barrier(ctx); settleErr != nil {
+			return a.fault("harness", "barrier on the desk's event log: %v", settleErr)
+		}
+	}
+	a.deskEvents(mark, evidence.ActorHarness)
+	if resume := a.Stage.PersonResumes(ctx); resume != nil {
+		return a.fault("harness", "the person: %v", resume)
+	}
+	return err
+}
+
+// restore has the person take the desk back: the window over the browser as the row wants it, focus in it.
+func (a *Attempt) restore(ctx context.Context) error {
+	return a.harnessActs(ctx, func() error {
+		frames := []xwire.Rect{}
+		for _, w := range a.windows {
+			if err := a.Stage.Measure(ctx, w); err != nil {
+				return a.fault("environment", "measure a window of the browser: %v", err)
+			}
+			frames = append(frames, w.Frame)
+		}
+		if err := a.Stage.Cover(ctx, a.Contract.Desk.Person, frames); err != nil {
+			return a.fault("environment", "place the person's window: %v", err)
+		}
+		return nil
+	})
+}
+
+// baselineProof proves that the row starts from where it should: the person's window has the focus and lies above.
+func (a *Attempt) baselineProof(ctx context.Context) error {
+	now, err := a.Stage.Log.Snapshot(ctx)
+	if err != nil {
+		return a.fault("harness", "read the desk's state: %v", err)
+	}
+	window := a.Stage.Sentinel.Window()
+	met := now.ActiveWindow == window && len(now.Stacking) > 0
+	got := "another window is active"
+	if met {
+		got = "the person's window is active"
+	}
+	a.observe(evidence.Observation{Kind: evidence.KindPrecondition, Precondition: &evidence.Precondition{Name: "baseline", Want: "the person's window is active", Got: got, Met: met}})
+	if !met {
+		return ErrStopped
+	}
+	return nil
+}
+
+// URL is the address of a fixture page for a tab of this row.
+func (a *Attempt) URL(page, title, tab string) string {
+	return a.pages.URL(a.relative(page, title, tab))
+}
+
+func (a *Attempt) relative(page, title, tab string) string {
+	page, query, _ := strings.Cut(page, "?")
+	v, err := url.ParseQuery(query)
+	if err != nil {
+		v = url.Values{}
+	}
+	v.Set("tab", tab)
+	if title != "" {
+		v.Set("title", title)
+	}
+	return page + "?" + v.Encode()
+}
+
+func unescapeTab(v string) string {
+	s, err := url.QueryUnescape(v)
+	if err != nil {
+		return ""
+	}
+	return s
+}
+
+// awaitPage waits until the page of a tab has reported its load.
+func (a *Attempt) awaitPage(ctx context.Context, tab string) error {
+	ctx, cancel := context.WithTimeout(ctx, pageBudget)
+	defer cancel()
+	loaded := false
+	_, err := a.Stage.Pages.Journal().Wait(ctx, 0, func(ev fixtures.Event) bool {
+		if ev.Row != a.pages.ID() {
+			return false
+		}
+		if ev.Type == fixtures.EventStart && tabParameter(ev.Detail.Path) == tab {
+			loaded = true
+		}
+		return loaded
+	})
+	if err != nil {
+		a.observe(evidence.Observation{Kind: evidence.KindPrecondition, Precondition: &evidence.Precondition{Name: "page " + tab, Want: "loaded", Got: "no report", Met: false}})
+		return ErrStopped
+	}
+	return nil
+}
+
+// Launch has the engine launch a browser in a session, observes what the launch did to system and desk, and hands the desk back to the
+// person. It is prepare phase throughout; afterwards the desk is absolute.
+func (a *Attempt) Launch(ctx context.Context, session string, posture engine.Posture) (*engine.Result, error) {
+	a.phase = evidence.PhasePrepare
+	if err := a.Stage.PersonPauses(ctx); err != nil {
+		return nil, a.fault("harness", "the person: %v", err)
+	}
+	before, err := a.beforeLaunch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := a.Must(ctx, engine.OpPrepare, map[string]any{"session": session, "allow_launch": true, "profile": map[string]any{"kind": posture}}, Aim{})
+	if factErr := a.afterLaunch(ctx, before, r); factErr != nil {
+		return r, factErr
+	}
+	if err != nil {
+		return r, err
+	}
+	a.posture = posture
+	if err := a.restore(ctx); err != nil {
+		return r, err
+	}
+	a.phase = evidence.PhaseBackground
+	return r, nil
+}
+
+// precondition measures the state that a step's capability asks for, just before the step.
+func (a *Attempt) precondition(ctx context.Context, s matrix.Step) error {
+	need := a.Contract.Needs
+	if need == nil || !s.Exercises(*need) {
+		return nil
+	}
+	tab := a.actedTab(s)
+	if tab == nil {
+		return nil // a reference that does not resolve is the step's own fault to report
+	}
+	got, met, err := a.measureState(ctx, tab, need.State)
+	if err != nil {
+		return a.fault("harness", "measure the state of the window: %v", err)
+	}
+	a.observe(evidence.Observation{Kind: evidence.KindPrecondition, Precondition: &evidence.Precondition{Name: "state", Want: string(need.State), Got: got, Met: met}})
+	if !met {
+		return ErrStopped
+	}
+	return nil
+}
+
+// actedTab is the tab that a step acts on.
+func (a *Attempt) actedTab(s matrix.Step) *Tab {
+	for _, arg := range []string{"on", "into", "ref"} {
+		if node := Text(s, arg); node != "" {
+			if n, err := matrix.ParseNodeRef(node); err == nil && a.snapshots[n.Snapshot] != nil {
+				return a.snapshots[n.Snapshot].Tab
+			}
+		}
+	}
+	if ref := Text(s, "tab"); ref != "" {
+		if tab, err := a.Tab(ref); err == nil {
+			return tab
+		}
+	}
+	if t := a.targets[Text(s, "in")]; t != nil && len(t.Tabs) > 0 {
+		return t.Tabs[0]
+	}
+	return nil
+}
+
+// fullCover is the least covered fraction that counts as covered: nothing of the window may be seen but rounding.
+const fullCover = 0.999
+
+// measureState says in which state a tab's window is, by the X server and by what the window shows.
+func (a *Attempt) measureState(ctx context.Context, tab *Tab, want engine.State) (got string, met bool, err error) {
+	w := tab.Target.Window
+	shown, err := a.Stage.Shown(ctx, w.ID)
+	if err != nil {
+		return "", false, err
+	}
+	if !shown {
+		return "window not shown", want == engine.StateMinimised, nil
+	}
+	fraction, err := a.Stage.Log.Cover(ctx, w.ID, a.Stage.Sentinel.Window())
+	if err != nil {
+		return "", false, err
+	}
+	title, err := a.Stage.Title(ctx, w.ID)
+	if err != nil {
+		return "", false, err
+	}
+	visible := a.titleOf(tab) == "" || strings.HasPrefix(title, a.titleOf(tab))
+	got = fmt.Sprintf("covered %.3f, tab shown: %t", fraction, visible)
+	switch want {
+	case engine.StateCovered:
+		met = visible && fraction >= fullCover
+	case engine.StatePartlyCovered:
+		met = visible && fraction > 0 && fraction < fullCover
+	case engine.StateVisibleTab:
+		met = visible && fraction == 0
+	case engine.StateInactiveTab:
+		met = !visible
+	}
+	return got, met, nil
+}
+
+// titleOf is the title of the page that a tab shows, as the page reported it last.
+func (a *Attempt) titleOf(tab *Tab) string {
+	docs := a.docs[tab.Page]
+	if len(docs) == 0 {
+		return ""
+	}
+	last, title := docs[len(docs)-1], ""
+	for _, ev := range a.Stage.Pages.Journal().Between(0, a.journalMark) {
+		if ev.Document == last && (ev.Type == fixtures.EventStart || ev.Type == fixtures.EventTitle) {
+			if title = ev.Detail.Title; ev.Type == fixtures.EventTitle {
+				title = ev.Value
+			}
+		}
+	}
+	return title
+}
+
+// Bind binds window n under a name.
+func (a *Attempt) Bind(ctx context.Context, n int, name, session string) error {
+	if n < 1 || n > len(a.windows) {
+		return fmt.Errorf("the desk has %d windows, the row binds window %d", len(a.windows), n)
+	}
+	w := a.windows[n-1]
+	r, err := a.Call(ctx, engine.OpState, map[string]any{"session": session, "mode": "bind", "pid": w.Owner.PID, "window_id": w.ID}, Aim{})
+	if err != nil {
+		return err
+	}
+	if r == nil || r.Target == nil {
+		if a.expectsRefusal(a.step) {
+			return nil
+		}
+		return ErrStopped
+	}
+	t := &Target{Name: name, ID: r.Target.ID, Session: session, Window: w}
+	t.Tabs = a.orderTabs(t, n, r.Target.Tabs)
+	a.targets[name] = t
+	return nil
+}
+
+// orderTabs puts the engine's tabs into the order of the row: by title where the planned titles tell them apart, else as they came.
+func (a *Attempt) orderTabs(t *Target, n int, tabs []engine.Tab) []*Tab {
+	out := make([]*Tab, 0, len(tabs))
+	used := map[string]bool{}
+	var plan []matrix.TabPlan
+	if n <= len(a.Contract.Desk.Windows) {
+		plan = a.Contract.Desk.Windows[n-1].Tabs
+	}
+	for i := range plan {
+		want := a.titleOf(&Tab{Page: a.pageName(n, i+1)})
+		match := slices.DeleteFunc(slices.Clone(tabs), func(t engine.Tab) bool { return t.Title != want || used[t.ID] })
+		if len(match) == 1 || len(match) > 1 && i < len(tabs) {
+			used[match[0].ID] = true
+			out = append(out, &Tab{ID: match[0].ID, Target: t, Page: a.pageName(n, i+1)})
+		}
+	}
+	if len(out) == len(plan) && len(plan) > 0 {
+		return out
+	}
+	out = out[:0]
+	for i, tab := range tabs {
+		out = append(out, &Tab{ID: tab.ID, Target: t, Page: a.pageName(n, i+1)})
+	}
+	return out
+}
+
+// watchTargets tells the event log which windows the engine may act in.
+func (a *Attempt) watchTargets(ctx context.Context) error {
+	for i, w := range a.windows {
+		role := desktop.Target
+		if i > 0 {
+			role = desktop.Sibling
+		}
+		if err := a.Stage.Log.Watch(ctx, w.ID, role); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+

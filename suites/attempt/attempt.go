@@ -1,0 +1,233 @@
+// Package attempt carries one row out once, and writes down what was seen.
+//
+// An attempt arranges the desk, proves its baseline, performs the row's steps through the engine, closes each window of time on every
+// oracle, and leaves [evidence.Observation] values behind. It never says pass or fail: package evidence does, from those values alone.
+//
+//	a, err := attempt.Begin(ctx, stage, contract, out, options)
+//	a.Run(ctx, steps.Verbs)
+//	observations := a.End(ctx)
+//
+// The harness's own faults are observations too (kind fault), so that an attempt that could not be carried out is told from an engine that
+// failed.
+package attempt
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/engine-acceptance/acceptance/engine"
+	"github.com/engine-acceptance/acceptance/evidence"
+	"github.com/engine-acceptance/acceptance/fixtures"
+	"github.com/engine-acceptance/acceptance/matrix"
+	"github.com/engine-acceptance/acceptance/recorder/desktop"
+	"github.com/engine-acceptance/acceptance/redaction"
+	"github.com/engine-acceptance/acceptance/suites/process"
+	"github.com/engine-acceptance/acceptance/suites/stage"
+)
+
+// Quiet is how long the desk must be still before a window of time is closed (design section 6: focus theft was seen up to 5 ms after a
+// click's reply; 150 ms leaves room for a loaded machine).
+const Quiet = 150 * time.Millisecond
+
+// Out is where an attempt writes: the row's part of a bundle (bundle.RowWriter is one).
+type Out interface {
+	// Observe appends one observation; it is with the kernel when it returns.
+	Observe(evidence.Observation) error
+	// Add writes a whole view of the row from what was recorded elsewhere.
+	Add(name string, from io.Reader) error
+}
+
+// Do is what a verb does. A refusal by the engine is no error; an error is the harness's own fault and ends the row.
+type Do func(ctx context.Context, a *Attempt, s matrix.Step) error
+
+// ErrStopped ends a row early for a cause that its observations already show: a refusal that later steps rest on.
+var ErrStopped = errors.New("the row cannot go on")
+
+// Attempt is one attempt at one row. It is used by one goroutine.
+type Attempt struct {
+	Stage    *stage.Stage
+	Contract matrix.Contract
+	Plan     string
+	Number   int
+
+	out   Out
+	text  *views
+	rules *redaction.Rules
+
+	mu       sync.Mutex
+	seq      int
+	kept     []evidence.Observation
+	writeErr error
+
+	// phase is the desk's phase; steps is true once the arrangement is over, so that page events count as the row's own.
+	phase evidence.Phase
+	steps bool
+	// step is the name of the step being carried out, or the last one.
+	step     string
+	inFlight bool
+
+	deskMark    desktop.Mark
+	journalMark fixtures.Mark
+
+	pages    *fixtures.Row
+	tabOf    map[fixtures.DocumentID]string
+	lastGone string
+	docs     map[string][]fixtures.DocumentID
+	canaries []redaction.Canary
+
+	session   string
+	sessions  map[string]string
+	targets   map[string]*Target
+	tabs      map[string]*Tab
+	snapshots map[string]*Snapshot
+	windows   []*stage.Window
+	browser   process.Identity
+	posture   engine.Posture
+	profiles  []string
+	issued    []string
+	epoch     int
+	aliases   map[string]string
+	film      *film
+	scratch   string
+	dir       string
+	run       string
+	commit    string
+	began     int64
+	ended     bool
+}
+
+// Options of an attempt.
+type Options struct {
+	PlanDigest string
+	Number     int
+	Canaries   []redaction.Canary
+	Rules      *redaction.Rules
+	// Run and Commit stand in the code of each frame, beside row and time.
+	Run, Commit string
+	// Scratch is a directory of the harness's own, in memory where there is one, for films until they are whole.
+	Scratch string
+	// Dir is the row's folder in the bundle, for the scan.
+	Dir string
+}
+
+// Begin opens an attempt: the film rolls, the guards are proven alive by a round of controls, the person begins to work.
+func Begin(ctx context.Context, s *stage.Stage, c matrix.Contract, out Out, o Options) (*Attempt, error) {
+	a := &Attempt{Stage: s, Contract: c, Plan: o.PlanDigest, Number: o.Number, out: out, rules: o.Rules, phase: evidence.PhasePrepare, scratch: o.Scratch, dir: o.Dir, run: o.Run, commit: o.Commit,
+		tabOf: map[fixtures.DocumentID]string{}, docs: map[string][]fixtures.DocumentID{}, canaries: o.Canaries,
+		sessions: map[string]string{}, targets: map[string]*Target{}, tabs: map[string]*Tab{}, snapshots: map[string]*Snapshot{}}
+	a.aliases = aliasesOf(c.Steps)
+	a.began = stage.Mono()
+	a.text = newViews(o.Rules)
+	a.observe(evidence.Observation{Kind: evidence.KindBegin, Begin: &evidence.Begin{Row: c.ID, Attempt: o.Number, Plan: o.PlanDigest}})
+	var err error
+	if c.Expect.Probes == "none" {
+		// An engine that has an X connection already could be silent on it: it must start with none.
+		if err = s.StartEngine(ctx); err != nil {
+			return a, a.fault("harness", "start the engine anew: %v", err)
+		}
+	}
+	s.Host.Take()
+	if a.pages, err = s.Pages.Row(fixtures.RowID(fmt.Sprintf("%s#%d", c.ID, o.Number))); err != nil {
+		return a, a.fault("harness", "fixture server: %v", err)
+	}
+	for _, canary := range o.Canaries {
+		if err := a.pages.Set("canary-"+string(canary.Channel), canary.Value); err != nil {
+			return a, a.fault("harness", "fixture server: %v", err)
+		}
+	}
+	a.journalMark = s.Pages.Journal().Mark()
+	s.Heart.Reset()
+	if err := a.startFilm(ctx); err != nil {
+		return a, a.fault("harness", "start the film: %v", err)
+	}
+	if err := a.controls(ctx, "before"); err != nil {
+		return a, a.fault("harness", "controls: %v", err)
+	}
+	if err := s.PersonBegins(ctx); err != nil {
+		return a, a.fault("harness", "the person: %v", err)
+	}
+	return a, a.writeErr
+}
+
+// observe numbers, stamps and writes one observation.
+func (a *Attempt) observe(o evidence.Observation) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.seq++
+	o.Seq = a.seq
+	if o.MonoNS == 0 {
+		o.MonoNS = stage.Mono()
+	}
+	if o.Phase == "" {
+		o.Phase = a.phase
+	}
+	if o.Step == "" {
+		o.Step = a.step
+	}
+	if o.Kind == evidence.KindEnd {
+		o.End.Observations = a.seq
+	}
+	a.kept = append(a.kept, o)
+	if err := a.out.Observe(o); err != nil && a.writeErr == nil {
+		a.writeErr = fmt.Errorf("write observation %d of %s: %w", o.Seq, a.Contract.ID, err)
+	}
+}
+
+// Seen returns what was observed so far.
+func (a *Attempt) Seen() []evidence.Observation {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.kept
+}
+
+// Fact observes one fact about the system.
+func (a *Attempt) Fact(name string, holds bool, n int, detail string) {
+	a.observe(evidence.Observation{Kind: evidence.KindSystem, System: &evidence.System{Fact: name, Holds: holds, Count: n, Detail: detail}})
+}
+
+// fault observes a fault that is not the engine's and ends the row.
+func (a *Attempt) fault(whose, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	a.observe(evidence.Observation{Kind: evidence.KindFault, Fault: &evidence.Fault{Whose: whose, What: string(a.rules.Bytes([]byte(err.Error())))}})
+	return fmt.Errorf("%w: %w", ErrStopped, err)
+}
+
+// Run carries the row's steps out, in order. It returns nil when the row went as far as it could; what happened is in the observations.
+func (a *Attempt) Run(ctx context.Context, verbs map[string]Do) {
+	if err := a.arrange(ctx); err != nil {
+		return
+	}
+	a.steps = true
+	for _, s := range a.Contract.Steps {
+		a.step = s.Name
+		if err := a.precondition(ctx, s); err != nil {
+			return
+		}
+		start := stage.Mono()
+		do, known := verbs[s.Verb]
+		err := fmt.Errorf("no verb %q", s.Verb)
+		if known {
+			err = do(ctx, a, s)
+		}
+		info := &evidence.StepInfo{Verb: s.Verb, StartNS: start, EndNS: stage.Mono(), Outcome: "done"}
+		if err != nil && !errors.Is(err, ErrStopped) {
+			info.Outcome, info.Note = "failed", string(a.rules.Bytes([]byte(err.Error())))
+		}
+		a.observe(evidence.Observation{Kind: evidence.KindStep, StepInfo: info})
+		if err != nil {
+			return
+		}
+	}
+}
+
+// digest is the sha256 of b in hex.
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}

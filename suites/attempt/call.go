@@ -1,0 +1,140 @@
+package attempt
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/engine-acceptance/acceptance/engine"
+	"github.com/engine-acceptance/acceptance/evidence"
+	"github.com/engine-acceptance/acceptance/matrix"
+	"github.com/engine-acceptance/acceptance/suites/stage"
+)
+
+// Aim says what a call is about, for the judge: the tab it goes to, and how many code points it should type.
+type Aim struct {
+	Tab   *Tab
+	Chars int
+}
+
+// hangMargin is what a call gets beyond the row's budget before it is given up: enough to tell late from never.
+const hangMargin = 2 * time.Second
+
+// Call makes one call of the engine, closes its window of time on every oracle, and observes both. The result is nil when none came. A
+// refusal is a result.
+func (a *Attempt) Call(ctx context.Context, op engine.Operation, args map[string]any, aim Aim) (*engine.Result, error) {
+	page := ""
+	if aim.Tab != nil {
+		page = aim.Tab.Page
+	}
+	if err := a.collect(ctx); err != nil { // what came before belongs to the time before
+		return nil, err
+	}
+	refusable := a.expectsRefusal(a.step)
+	var before *system
+	if refusable {
+		s, err := a.look(ctx)
+		if err != nil {
+			return nil, a.fault("harness", "look at the system before a refusal: %v", err)
+		}
+		before = s
+	}
+	budget := a.Contract.Budget
+	if op == engine.OpPrepare {
+		budget = launchBudget
+	}
+	body, err := json.Marshal(args)
+	if err != nil {
+		return nil, a.fault("harness", "encode arguments of %s: %v", op, err)
+	}
+	call := &evidence.Call{Operation: op, ArgsDigest: digest(body), Page: page, Chars: aim.Chars, Arrange: !a.steps}
+	a.inFlight = true
+	call.StartNS = stage.Mono()
+	callCtx, cancel := context.WithTimeout(ctx, budget+hangMargin)
+	raw, carrier := a.Stage.Host.Call(callCtx, op, json.RawMessage(body))
+	cancel()
+	call.ReplyNS, call.Carrier = stage.Mono(), carrier
+	var result *engine.Result
+	if carrier == "" {
+		r, problems := engine.ParseResult(raw)
+		result = &r
+		call.Status, call.Refusal, call.Receipt, call.Violations = r.Status, r.Refusal, r.Receipt, problems
+		if r.Refusal != nil {
+			if err := a.Stage.Refusals.Check(r.Refusal); err != nil {
+				call.Violations = append(call.Violations, err.Error())
+			}
+		}
+		call.Bind, call.Snapshot = bindResult(r.Target), snapshotResult(r.Snapshot)
+	}
+	a.text.trajectory(a.step, op, body, raw, carrier, call)
+	closeErr := a.closeWindow(ctx)
+	call.ClosedNS = stage.Mono()
+	a.inFlight = false
+	a.observe(evidence.Observation{Kind: evidence.KindCall, Call: call})
+	if closeErr != nil {
+		return result, closeErr
+	}
+	if refusable && result != nil && result.Status == engine.StatusRefused {
+		if err := a.unchanged(ctx, before); err != nil {
+			return result, err
+		}
+	}
+	return result, nil
+}
+
+// launchBudget bounds a launch (design section 13).
+const launchBudget = 20 * time.Second
+
+// Must makes a call that later steps rest on: a refusal or a missing result stops the row.
+func (a *Attempt) Must(ctx context.Context, op engine.Operation, args map[string]any, aim Aim) (*engine.Result, error) {
+	r, err := a.Call(ctx, op, args, aim)
+	switch {
+	case err != nil:
+		return r, err
+	case r == nil || r.Status != engine.StatusOK:
+		return r, ErrStopped
+	}
+	return r, nil
+}
+
+func (a *Attempt) expectsRefusal(step string) bool {
+	for _, r := range a.Contract.Expect.Refusal {
+		if r.Of == step && a.steps {
+			return true
+		}
+	}
+	return false
+}
+
+// bindResult keeps of a target what a judge needs.
+func bindResult(t *engine.Target) *evidence.BindResult {
+	if t == nil {
+		return nil
+	}
+	b := &evidence.BindResult{Quality: t.Quality, MutationAllowed: t.MutationAllowed, Generation: t.Generation, Posture: t.Posture}
+	for _, tab := range t.Tabs {
+		switch {
+		case tab.Active == nil:
+			b.Active = append(b.Active, "null")
+		case *tab.Active:
+			b.Active = append(b.Active, "true")
+		default:
+			b.Active = append(b.Active, "false")
+		}
+	}
+	return b
+}
+
+// maxNodes bounds the nodes of a snapshot that are kept as an observation.
+const maxNodes = 2000
+
+func snapshotResult(s *engine.Snapshot) *evidence.SnapshotResult {
+	if s == nil {
+		return nil
+	}
+	out := &evidence.SnapshotResult{Provenance: s.Provenance, Complete: s.Complete, Total: s.TotalNodes}
+	for _, r := range s.Refs[:min(len(s.Refs), maxNodes)] {
+		out.Nodes = append(out.Nodes, matrix.RoleName{Role: r.Role, Name: r.Name})
+	}
+	return out
+}

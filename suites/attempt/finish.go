@@ -1,0 +1,236 @@
+package attempt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/engine-acceptance/acceptance/engine"
+	"github.com/engine-acceptance/acceptance/evidence"
+	"github.com/engine-acceptance/acceptance/matrix"
+	"github.com/engine-acceptance/acceptance/recorder/desktop"
+	"github.com/engine-acceptance/acceptance/redaction"
+	"github.com/engine-acceptance/acceptance/suites/stage"
+)
+
+// End closes the row: the session where it is the row's own, the person's account, the guards' account, the film, the scans. It returns
+// everything that was observed; the error is that nothing more could be written.
+func (a *Attempt) End(ctx context.Context) ([]evidence.Observation, error) {
+	if a.ended {
+		return a.kept, a.writeErr
+	}
+	a.ended = true
+	if err := a.collect(ctx); err == nil {
+		a.personAccount(ctx)
+	}
+	if err := a.Stage.PersonPauses(ctx); err != nil {
+		_ = a.fault("harness", "the person: %v", err)
+	}
+	a.step = "end"
+	a.still(ctx, "after.png")
+	a.phase = evidence.PhaseCleanup
+	a.leave(ctx)
+	if err := a.controls(ctx, "after"); err != nil && !errors.Is(err, ErrStopped) {
+		_ = a.fault("harness", "controls: %v", err)
+	}
+	a.guards()
+	a.stopFilm(ctx)
+	if err := a.Stage.EndDecoys(ctx); err != nil {
+		_ = a.fault("harness", "end the person's programs: %v", err)
+	}
+	a.Stage.Pages.EndRow(a.pages.ID())
+	a.scans(ctx)
+	a.observe(evidence.Observation{Kind: evidence.KindHeartbeat, Heartbeat: &evidence.Heartbeat{MaxGapNS: a.Stage.Heart.MaxGapNS()}})
+	a.observe(evidence.Observation{Kind: evidence.KindEnd, End: &evidence.End{}})
+	return a.kept, a.writeErr
+}
+
+// leave ends what the row began: its session and browser, or, in a shared browser, its tabs.
+func (a *Attempt) leave(ctx context.Context) {
+	switch {
+	case a.Contract.Launch == matrix.LaunchShared && a.Stage.Shared != nil:
+		if !a.sweep(ctx) {
+			a.Stage.Shared = nil
+			_, _ = a.Stage.Host.Call(ctx, engine.OpSessionEnd, map[string]any{"session": a.session})
+		}
+	default:
+		for _, id := range append([]string{a.session}, values(a.sessions)...) {
+			if id != "" && len(a.windows) > 0 {
+				_, _ = a.EndSession(ctx, id)
+			}
+		}
+	}
+	if err := a.collect(ctx); err != nil && !a.guardsAlive() {
+		return
+	}
+}
+
+// sweep closes every tab of the shared browser but the first, over the engine's own tools; false when that did not work, and the browser
+// is then given up.
+func (a *Attempt) sweep(ctx context.Context) bool {
+	call := func(op engine.Operation, args map[string]any) *engine.Result {
+		raw, carrier := a.Stage.Host.Call(ctx, op, args)
+		if carrier != "" {
+			return nil
+		}
+		r, problems := engine.ParseResult(raw)
+		if len(problems) > 0 || r.Status != engine.StatusOK {
+			return nil
+		}
+		return &r
+	}
+	w := a.Stage.Shared.Window
+	r := call(engine.OpState, map[string]any{"session": a.session, "mode": "bind", "pid": w.Owner.PID, "window_id": w.ID})
+	if r == nil || r.Target == nil || len(r.Target.Tabs) == 0 {
+		return false
+	}
+	for _, tab := range r.Target.Tabs[1:] {
+		if call(engine.OpContext, map[string]any{"session": a.session, "target_id": r.Target.ID, "tab_id": tab.ID, "kind": "close"}) == nil {
+			return false
+		}
+	}
+	return call(engine.OpNavigate, map[string]any{"session": a.session, "target_id": r.Target.ID, "tab_id": r.Target.Tabs[0].ID, "url": "about:blank"}) != nil
+}
+
+func values(m map[string]string) []string {
+	var out []string
+	for _, v := range m {
+		out = append(out, v)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// controls commits one round of positive controls and says which of them every responsible channel saw.
+func (a *Attempt) controls(ctx context.Context, when string) error {
+	from, err := a.Stage.Log.Barrier(ctx)
+	if err != nil {
+		return err
+	}
+	a.deskEvents(from, "")
+	round, err := a.Stage.Controls.Round(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.Stage.ManagerTrip(ctx); err != nil {
+		return err
+	}
+	to, err := a.Stage.Log.Barrier(ctx)
+	if err != nil {
+		return err
+	}
+	c := &evidence.Controls{When: when, TookNS: round.TookNS}
+	seen := map[string]bool{}
+	for _, ev := range a.Stage.Log.Between(from, to) {
+		_, reason := desktop.Violation(ev)
+		actor := a.Stage.Actor(ev)
+		if reason != "" && (actor == evidence.ActorControls || actor == evidence.ActorUnknown || actor == evidence.ActorWindowManager) {
+			seen[string(reason)] = true
+		}
+	}
+	for _, kind := range round.Kinds {
+		c.Committed = append(c.Committed, string(kind))
+		if !seen[string(kind)] {
+			c.Missed = append(c.Missed, string(kind))
+		}
+	}
+	a.observe(evidence.Observation{Kind: evidence.KindControls, Step: when, Controls: c})
+	a.deskMark = to
+	a.Stage.Log.Release(to)
+	return nil
+}
+
+// personAccount compares what the person did since the row began with what reached the sentinel.
+func (a *Attempt) personAccount(ctx context.Context) {
+	p, err := a.Stage.PersonAccount(ctx)
+	if err != nil {
+		_ = a.fault("harness", "the person's account: %v", err)
+		return
+	}
+	a.observe(evidence.Observation{Kind: evidence.KindPerson, Person: &p})
+}
+
+// guards observes the health of every channel, the sentinel's own log included.
+func (a *Attempt) guards() {
+	for _, h := range a.Stage.Log.Health() {
+		a.observe(evidence.Observation{Kind: evidence.KindGuard, Guard: &evidence.Guard{Channel: h.Channel.String(), Alive: h.Alive, Events: int(h.Events), Dropped: int(h.Dropped), Reason: h.Cause}})
+	}
+	g := &evidence.Guard{Channel: "sentinel", Alive: true, Events: int(a.Stage.Sentinel.Mark())}
+	if err := errors.Join(a.Stage.Sentinel.Err(), a.Stage.Bystander.Err()); err != nil {
+		g.Alive, g.Reason = false, err.Error()
+	}
+	a.observe(evidence.Observation{Kind: evidence.KindGuard, Guard: g})
+}
+
+// scans looks for the run's canaries in what the engine wrote, before any redaction of ours, and in what we wrote.
+func (a *Attempt) scans(ctx context.Context) {
+	streams, overrun := a.Stage.Host.Take()
+	if overrun {
+		_ = a.fault("harness", "the engine wrote more than the tap keeps")
+	}
+	identifiers := a.identifiers()
+	raw := &evidence.Scan{What: "engine_raw"}
+	if scanner, err := redaction.NewScanner(append(slices.Clone(a.canaries), identifiers...)); err != nil {
+		_ = a.fault("harness", "prepare the scan: %v", err)
+	} else {
+		for _, name := range sortedNames(streams) {
+			found, err := scanner.Scan(ctx, bytes.NewReader(streams[name]), name)
+			if err != nil {
+				_ = a.fault("harness", "scan the engine's %s: %v", name, err)
+				continue
+			}
+			raw.Files++
+			raw.Bytes += int64(len(streams[name]))
+			for _, f := range found {
+				raw.Findings = append(raw.Findings, scanFinding(f))
+			}
+		}
+		raw.ControlFound = scanner.Control(ctx) == nil
+	}
+	a.observe(evidence.Observation{Kind: evidence.KindScan, Scan: raw})
+	a.text.engineLog(streams["stderr"])
+	if err := a.text.add(a.out); err != nil {
+		_ = a.fault("harness", "write the row's views: %v", err)
+	}
+	ours := &evidence.Scan{What: "bundle"}
+	scanner, err := redaction.NewScanner(a.canaries)
+	if err != nil {
+		_ = a.fault("harness", "prepare the scan: %v", err)
+	} else {
+		report, err := scanner.ScanDir(ctx, a.dir, redaction.ScanOptions{})
+		if err != nil {
+			_ = a.fault("harness", "scan the row's files: %v", err)
+		}
+		ours.Files, ours.Bytes, ours.ControlFound = report.Files, report.Bytes, report.ControlFound
+		for _, f := range report.Findings {
+			ours.Findings = append(ours.Findings, scanFinding(f))
+		}
+	}
+	a.observe(evidence.Observation{Kind: evidence.KindScan, Scan: ours})
+}
+
+func scanFinding(f redaction.Finding) evidence.ScanFinding {
+	return evidence.ScanFinding{Canary: f.CanaryID, Channel: string(f.Channel), Encoding: string(f.Encoding), Where: fmt.Sprintf("%s at %d", f.File, f.Offset)}
+}
+
+func sortedNames(m map[string][]byte) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// SeatDecoy starts an ordinary program of the person and waits for its window.
+func (a *Attempt) seatDecoy(ctx context.Context, product string) error {
+	if err := a.Stage.SeatDecoy(ctx, product); err != nil {
+		return a.fault("environment", "start the person's %s: %v", product, err)
+	}
+	return nil
+}
+
+// Decoy is the running decoy of a product: its process and its window.
+func (a *Attempt) Decoy(product string) (*stage.Window, error) { return a.Stage.DecoyWindow(product) }

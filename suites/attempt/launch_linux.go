@@ -1,0 +1,177 @@
+package attempt
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/engine-acceptance/acceptance/engine"
+	"github.com/engine-acceptance/acceptance/evidence"
+	"github.com/engine-acceptance/acceptance/suites/process"
+	"github.com/engine-acceptance/acceptance/suites/stage"
+)
+
+// beforeState is what a launch is compared with.
+type beforeState struct {
+	dirs    map[string]fs.FileMode
+	windows []uint32
+	tree    []process.Entry
+}
+
+func (a *Attempt) beforeLaunch(ctx context.Context) (*beforeState, error) {
+	b := &beforeState{dirs: directories(a.Stage.Desk.Home(), profileDepth)}
+	var err error
+	if b.windows, err = a.Stage.ManagedWindows(ctx); err != nil {
+		return nil, a.fault("harness", "list windows: %v", err)
+	}
+	if b.tree, err = a.Stage.Host.Tree(); err != nil {
+		return nil, a.fault("harness", "list the engine's processes: %v", err)
+	}
+	return b, nil
+}
+
+// afterLaunch observes the facts of a launch: process, window, profile, sandbox, listeners. Nothing here is the engine's word.
+func (a *Attempt) afterLaunch(ctx context.Context, before *beforeState, r *engine.Result) error {
+	tree, err := a.Stage.Host.Tree()
+	if err != nil {
+		return a.fault("harness", "list the engine's processes: %v", err)
+	}
+	all, err := a.Stage.WindowsOf(ctx, tree)
+	if err != nil {
+		return a.fault("harness", "list the browser's windows: %v", err)
+	}
+	var fresh []*stage.Window
+	for _, w := range all {
+		if !slices.Contains(before.windows, w.ID) {
+			fresh = append(fresh, w)
+		}
+	}
+	a.Fact(evidence.FactLaunched, len(fresh) > 0 && !slices.ContainsFunc(before.tree, func(e process.Entry) bool { return e.PID == fresh[0].Owner.PID }), len(tree), "")
+	a.Fact(evidence.FactWindowOpened, len(fresh) > 0, len(fresh), "")
+	if r == nil || r.Status != engine.StatusOK {
+		return nil
+	}
+	if len(fresh) == 0 {
+		return a.fault("environment", "the launch was reported and no window of the engine's processes is there")
+	}
+	browser := subtree(tree, fresh[0].Owner.PID)
+	dir, files := profileOf(a.Stage.Desk.Home(), before.dirs, browser)
+	a.Fact(evidence.FactProfileOwn, dir != "", 1, "")
+	if dir != "" {
+		info, err := os.Lstat(dir)
+		a.Fact(evidence.FactProfileMode, err == nil && info.IsDir() && info.Mode().Perm() == 0o700, 1, "")
+		a.Fact(evidence.FactProfileUsed, files > 0, files, "")
+		a.profiles = append(a.profiles, dir)
+		a.rememberIdentifiers(dir)
+	}
+	filtered, unswitched, ordinary := sandboxed(browser)
+	a.Fact(evidence.FactSandboxOn, filtered && unswitched && ordinary, len(browser), fmt.Sprintf("filtered %t, no switch against it %t, ordinary uid %t", filtered, unswitched, ordinary))
+	held, err := listenersOf(tree)
+	if err != nil {
+		return a.fault("harness", "list listeners: %v", err)
+	}
+	exposed := 0
+	for _, l := range held {
+		if !l.addr.Addr().IsLoopback() {
+			exposed++
+		}
+	}
+	a.Fact(evidence.FactLoopbackOnly, exposed == 0, len(held), fmt.Sprintf("%d exposed", exposed))
+	if a.steps {
+		a.epoch++
+	}
+	a.adopt(fresh)
+	if err := a.watchTargets(ctx); err != nil {
+		return a.fault("harness", "watch the browser's window: %v", err)
+	}
+	return nil
+}
+
+// subtree is the part of a tree below a process, with it.
+func subtree(tree []process.Entry, root int) []process.Entry {
+	in := map[int]bool{root: true}
+	var out []process.Entry
+	for range 2 { // parents come before children, but for what was handed to another parent
+		out = out[:0]
+		for _, e := range tree {
+			if in[e.PID] || in[e.Parent] {
+				in[e.PID] = true
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// goneBudget is how long processes and profile may take to go after the end of a session has been reported.
+const goneBudget = 3 * time.Second
+
+// EndSession ends a session and observes what is left of the browsers that it had.
+func (a *Attempt) EndSession(ctx context.Context, session string) (*engine.Result, error) {
+	tree, err := a.Stage.Host.Tree()
+	if err != nil {
+		return nil, a.fault("harness", "list the engine's processes: %v", err)
+	}
+	var browsers []process.Identity
+	if a.browser.PID != 0 {
+		for _, e := range subtree(tree, a.browser.PID) {
+			browsers = append(browsers, e.Identity)
+		}
+	}
+	r, err := a.Call(ctx, engine.OpSessionEnd, map[string]any{"session": session}, Aim{})
+	if err != nil {
+		return r, err
+	}
+	if session == a.session || len(a.sessions) == 0 {
+		a.observeGone(browsers)
+	}
+	return r, nil
+}
+
+// observeGone waits for processes and profiles to be gone, and says whether they are.
+func (a *Attempt) observeGone(browsers []process.Identity) {
+	end := time.Now().Add(goneBudget)
+	left, dirs := 0, 0
+	for {
+		left, dirs = 0, 0
+		for _, b := range browsers {
+			if b.Alive() {
+				left++
+			}
+		}
+		for _, d := range a.profiles {
+			if _, err := os.Lstat(d); err == nil {
+				dirs++
+			}
+		}
+		if left == 0 && dirs == 0 || time.Now().After(end) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if len(browsers) > 0 {
+		a.Fact(evidence.FactProcessesGone, left == 0, left, "")
+		a.Fact(evidence.FactProfileGone, dirs == 0, dirs, "")
+	}
+	a.windows, a.browser, a.profiles = nil, process.Identity{}, nil
+	a.aim()
+}
+
+// unchanged waits a second after a refusal and says whether the system is as before (R2).
+func (a *Attempt) unchanged(ctx context.Context, before *system) error {
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+		return a.fault("harness", "wait after a refusal: %v", ctx.Err())
+	}
+	now, err := a.look(ctx)
+	if err != nil {
+		return a.fault("harness", "look at the system after a refusal: %v", err)
+	}
+	diff := before.differs(now)
+	a.Fact(evidence.FactUnchanged, diff == "", 0, diff)
+	return a.collect(ctx)
+}

@@ -1,0 +1,164 @@
+package attempt
+
+import (
+	"fmt"
+
+	"github.com/engine-acceptance/acceptance/engine"
+	"github.com/engine-acceptance/acceptance/matrix"
+	"github.com/engine-acceptance/acceptance/suites/stage"
+)
+
+// Target is a window that a row bound under a name.
+type Target struct {
+	Name    string
+	ID      string
+	Session string
+	Window  *stage.Window
+	Tabs    []*Tab
+}
+
+// Tab is one tab of a bound window. Page is the reference by which observations name it.
+type Tab struct {
+	ID     string
+	Target *Target
+	Page   string
+}
+
+// Snapshot is a snapshot that a row took under a name.
+type Snapshot struct {
+	Tab  *Tab
+	Refs []engine.Ref
+}
+
+// Session resolves a session name of a step; empty is the row's own.
+func (a *Attempt) Session(s matrix.Step) (string, error) {
+	name, _ := s.Args["session"].(string)
+	if name == "" {
+		return a.session, nil
+	}
+	id, ok := a.sessions[name]
+	if !ok {
+		return "", fmt.Errorf("no session %q was started", name)
+	}
+	return id, nil
+}
+
+// NameSession keeps a session under a name; the empty name is the row's own.
+func (a *Attempt) NameSession(name, id string) {
+	if name == "" {
+		a.session = id
+		return
+	}
+	a.sessions[name] = id
+}
+
+// Target resolves the name of a bound window.
+func (a *Attempt) Target(name string) (*Target, error) {
+	if t := a.targets[name]; t != nil {
+		return t, nil
+	}
+	return nil, fmt.Errorf("no window is bound as %q", name)
+}
+
+// Tab resolves a tab reference.
+func (a *Attempt) Tab(ref string) (*Tab, error) {
+	r, err := matrix.ParseTabRef(ref)
+	if err != nil {
+		return nil, err
+	}
+	if r.Name != "" {
+		if t := a.tabs[r.Name]; t != nil {
+			return t, nil
+		}
+		return nil, fmt.Errorf("no tab is named %q", r.Name)
+	}
+	t, err := a.Target(r.Target)
+	if err != nil {
+		return nil, err
+	}
+	if r.Tab > len(t.Tabs) {
+		return nil, fmt.Errorf("%s has %d tabs, the row speaks of tab %d", r.Target, len(t.Tabs), r.Tab)
+	}
+	return t.Tabs[r.Tab-1], nil
+}
+
+// NameTab keeps an opened tab under a name.
+func (a *Attempt) NameTab(name string, t *Tab) { a.tabs[name] = t }
+
+// Ref resolves a node reference to the ref that the engine gave, and its tab. A node that the snapshot does not list, or lists twice, is
+// ErrStopped: the snapshot's own expectations say so.
+func (a *Attempt) Ref(node string) (string, *Tab, error) {
+	n, err := matrix.ParseNodeRef(node)
+	if err != nil {
+		return "", nil, err
+	}
+	snap := a.snapshots[n.Snapshot]
+	if snap == nil {
+		return "", nil, fmt.Errorf("no snapshot is named %q", n.Snapshot)
+	}
+	var found []engine.Ref
+	for _, r := range snap.Refs {
+		if r.Role == n.Role && r.Name == n.Name {
+			found = append(found, r)
+		}
+	}
+	if len(found) != 1 {
+		return "", snap.Tab, fmt.Errorf("snapshot %s lists %s %q %d times, want once", n.Snapshot, n.Role, n.Name, len(found))
+	}
+	return found[0].Ref, snap.Tab, nil
+}
+
+// pageName is how observations name tab n of window w: by the name under which the row binds that window first, so that expectations and
+// observations agree; windows that no step binds are named by their number.
+func (a *Attempt) pageName(window, tab int) string {
+	name := a.aliases[fmt.Sprintf("%d/%d", a.epoch, window)]
+	if name == "" {
+		name = fmt.Sprintf("window %d", window)
+	}
+	return fmt.Sprintf("%s/tab %d", name, tab)
+}
+
+// aliasesOf finds the name of each window from the row's bind steps. Windows are numbered anew after each launch that the row makes.
+func aliasesOf(steps []matrix.Step) map[string]string {
+	out, epoch := map[string]string{}, 0
+	for _, s := range steps {
+		switch s.Verb {
+		case "prepare":
+			epoch++
+		case "bind":
+			key := fmt.Sprintf("%d/%d", epoch, Int(s, "window"))
+			if _, named := out[key]; !named {
+				out[key], _ = s.Args["as"].(string)
+			}
+		}
+	}
+	return out
+}
+
+// Text is a text argument of a step, empty when absent.
+func Text(s matrix.Step, name string) string {
+	v, _ := s.Args[name].(string)
+	return v
+}
+
+// Int is a number argument of a step, 0 when absent.
+func Int(s matrix.Step, name string) int {
+	switch v := s.Args[name].(type) {
+	case int:
+		return v
+	case int64:
+		return int(v)
+	case float64:
+		return int(v)
+	}
+	return 0
+}
+
+// Bool is a yes-or-no argument of a step, false when absent.
+func Bool(s matrix.Step, name string) bool {
+	v, _ := s.Args[name].(bool)
+	return v
+}
+
+// NameSnapshot keeps a snapshot under a name.
+func (a *Attempt) NameSnapshot(name string, s *Snapshot) { a.snapshots[name] = s }

@@ -1,0 +1,101 @@
+package attempt
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/engine-acceptance/acceptance/evidence"
+	"github.com/engine-acceptance/acceptance/recorder/desktop"
+	"github.com/engine-acceptance/acceptance/suites/process"
+)
+
+// Probes watches what the engine's process tree asks of the X server and whom it connects to (contract S10).
+type Probes struct {
+	a           *Attempt
+	from        desktop.Mark
+	clients     int
+	connections int
+	peak        int
+	samples     int
+	stop        chan struct{}
+	done        chan struct{}
+}
+
+// sample is how often the engine's sockets are looked at while it must not connect. A connection that lives shorter is not seen; the X
+// server's own record has no such limit.
+const sample = time.Millisecond
+
+// WatchProbes begins to watch.
+func (a *Attempt) WatchProbes(ctx context.Context) (*Probes, error) {
+	from, err := a.Stage.Log.Barrier(ctx)
+	if err != nil {
+		return nil, a.fault("harness", "barrier on the desk's event log: %v", err)
+	}
+	a.deskEvents(from, "")
+	tree, err := a.Stage.Host.Tree()
+	if err != nil {
+		return nil, a.fault("harness", "list the engine's processes: %v", err)
+	}
+	p := &Probes{a: a, from: from, stop: make(chan struct{}), done: make(chan struct{})}
+	if p.clients, err = a.Stage.ClientsOf(ctx, tree); err != nil {
+		return nil, a.fault("harness", "count the engine's X clients: %v", err)
+	}
+	if p.connections, err = connectionsOf(tree); err != nil {
+		return nil, a.fault("harness", "count the engine's connections: %v", err)
+	}
+	go p.watch(tree)
+	return p, nil
+}
+
+func (p *Probes) watch(tree []process.Entry) {
+	defer close(p.done)
+	tick := time.NewTicker(sample)
+	defer tick.Stop()
+	for {
+		n, err := connectionsOf(tree)
+		if err == nil {
+			p.peak = max(p.peak, n)
+			p.samples++
+		}
+		select {
+		case <-p.stop:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Stop ends the watch and observes what was seen. Requests count from what the X server recorded; an engine with an X connection that was
+// open before the call proves nothing by its silence there, so it must have none.
+func (p *Probes) Stop(ctx context.Context) error {
+	a := p.a
+	close(p.stop)
+	<-p.done
+	tree, err := a.Stage.Host.Tree()
+	if err != nil {
+		return a.fault("harness", "list the engine's processes: %v", err)
+	}
+	clients, err := a.Stage.ClientsOf(ctx, tree)
+	if err != nil {
+		return a.fault("harness", "count the engine's X clients: %v", err)
+	}
+	to, err := a.Stage.Log.Barrier(ctx)
+	if err != nil {
+		return a.fault("harness", "barrier on the desk's event log: %v", err)
+	}
+	requests := 0
+	for _, ev := range a.Stage.Log.Between(p.from, to) {
+		if slices.ContainsFunc(tree, func(e process.Entry) bool { return e.PID == ev.PID }) && (ev.Kind.IsRequest() || ev.Kind == desktop.ClientStarted) {
+			requests++
+		}
+	}
+	a.Fact(evidence.FactNoRequests, clients == 0 && p.clients == 0 && requests == 0, requests+clients, "")
+	a.Fact(evidence.FactNoConnections, p.samples > 0 && p.peak <= p.connections, p.peak-p.connections, "")
+	return nil
+}
+
+// FactBystander observes whether the person's own program still is the process that was started.
+func (a *Attempt) FactBystander(product string) {
+	a.Fact(evidence.FactBystanderAlive, a.Stage.DecoyAlive(product), 1, product)
+}

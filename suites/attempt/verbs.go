@@ -1,0 +1,75 @@
+package attempt
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/engine-acceptance/acceptance/matrix"
+	"github.com/engine-acceptance/acceptance/redaction"
+)
+
+// UnlessExpected is nil when the present step expects a refusal, else [ErrStopped]: later steps rest on what did not come.
+func (a *Attempt) UnlessExpected() error {
+	if a.expectsRefusal(a.step) {
+		return nil
+	}
+	return ErrStopped
+}
+
+// Expand replaces the variables of a text: {{canary NAME}} by the row's canary of that channel, {{page NAME}} by the address of a page for
+// the tab.
+func (a *Attempt) Expand(text string, tab *Tab) (string, error) {
+	var failed error
+	out := matrix.ExpandVariables(text, func(v matrix.Variable) string {
+		switch v.Kind {
+		case "canary":
+			for _, c := range a.canaries {
+				if c.Channel == redaction.Channel(v.Name) {
+					return c.Value
+				}
+			}
+		case "page":
+			return a.URL(v.Name, "", tab.Page)
+		}
+		failed = fmt.Errorf("variable {{%s %s}} has no value here", v.Kind, v.Name)
+		return ""
+	})
+	return out, failed
+}
+
+// Wait lets a time pass in which no call is in flight, and collects what happened in it.
+func (a *Attempt) Wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+		return a.fault("harness", "wait: %v", ctx.Err())
+	}
+	return a.closeWindow(ctx)
+}
+
+// ForgeReport posts a report that pretends to come from the page of a tab, from this process, which is not the browser. Its signature is
+// as good as one can make it without the page's key.
+func (a *Attempt) ForgeReport(ctx context.Context, tab *Tab, control, value string) error {
+	docs := a.docs[tab.Page]
+	if len(docs) == 0 {
+		return fmt.Errorf("no document of %s is known", tab.Page)
+	}
+	body := fmt.Sprintf(`%s e 9999 %s {"t":"input","c":%q,"v":%q,"u":true,"x":{}}`, docs[len(docs)-1], strings.Repeat("0", 64), control, value)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.pages.URL("-/report"), strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return a.fault("harness", "post a false report: %v", err)
+	}
+	if err := resp.Body.Close(); err != nil {
+		return a.fault("harness", "post a false report: %v", err)
+	}
+	return a.closeWindow(ctx)
+}

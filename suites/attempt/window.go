@@ -1,0 +1,160 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/engine-acceptance/acceptance/evidence"
+	"github.com/engine-acceptance/acceptance/fixtures"
+	"github.com/engine-acceptance/acceptance/matrix"
+	"github.com/engine-acceptance/acceptance/recorder/desktop"
+)
+
+// closeWindow closes a window of time: the pages echo, the window manager answers, every guard channel is drained, and then the desk is
+// still for [Quiet]. Events that come later are charged to the row before, never dropped.
+func (a *Attempt) closeWindow(ctx context.Context) error {
+	var silent *fixtures.EchoError
+	if err := a.pages.Echo(ctx); err != nil && !errors.As(err, &silent) {
+		return a.fault("harness", "echo of the pages: %v", err)
+	}
+	if err := a.Stage.ManagerTrip(ctx); err != nil {
+		return a.fault("environment", "round trip through the window manager: %v", err)
+	}
+	if _, err := a.Stage.Log.Settle(ctx, Quiet); err != nil {
+		// A desk that does not come to rest is no fault of ours while the guards live: what keeps it moving is in the log.
+		if !a.guardsAlive() {
+			return a.fault("harness", "settle the desk: %v", err)
+		}
+	}
+	if err := a.pages.Echo(ctx); err != nil && !errors.As(err, &silent) {
+		return a.fault("harness", "echo of the pages: %v", err)
+	}
+	return a.collect(ctx)
+}
+
+func (a *Attempt) guardsAlive() bool {
+	return !slices.ContainsFunc(a.Stage.Log.Health(), func(h desktop.ChannelHealth) bool { return !h.Alive })
+}
+
+// collect turns what the journal and the event log hold since the last time into observations.
+func (a *Attempt) collect(ctx context.Context) error {
+	mark, err := a.Stage.Log.Barrier(ctx)
+	if err != nil {
+		return a.fault("harness", "barrier on the desk's event log: %v", err)
+	}
+	a.deskEvents(mark, "")
+	a.journalEvents()
+	return nil
+}
+
+// deskEvents observes violation-class events up to mark. by overrides the actor of effects for what the harness itself just did.
+func (a *Attempt) deskEvents(mark desktop.Mark, by evidence.Actor) {
+	for _, ev := range a.Stage.Log.Between(a.deskMark, mark) {
+		a.text.desktop(ev)
+		requirement, reason := desktop.Violation(ev)
+		if requirement == "" {
+			continue
+		}
+		actor := a.Stage.Actor(ev)
+		if by != "" && (actor == evidence.ActorUnknown || actor == evidence.ActorWindowManager) {
+			actor = by
+		}
+		switch actor {
+		case evidence.ActorPerson, evidence.ActorControls, evidence.ActorHarness:
+			continue
+		case evidence.ActorWindowManager:
+			if ev.Request != "" {
+				continue
+			}
+		}
+		a.observe(evidence.Observation{Kind: evidence.KindDesk, MonoNS: ev.MonoNS, Desk: &evidence.Desk{EventNS: ev.MonoNS,
+			Requirement: matrix.RequirementID(requirement), Reason: evidence.Reason(reason), Actor: actor, Request: ev.Request,
+			Channel: ev.Channel.String(), Window: ev.Role.String(), InFlight: a.inFlight, Detail: fmt.Sprintf("%s detail %d at %d,%d", ev.Kind, ev.Detail, ev.X, ev.Y)}})
+	}
+	a.deskMark = mark
+	a.Stage.Log.Release(mark)
+}
+
+// journalEvents observes what the pages reported since the last time.
+func (a *Attempt) journalEvents() {
+	journal := a.Stage.Pages.Journal()
+	to := journal.Mark()
+	for _, ev := range journal.Between(a.journalMark, to) {
+		if ev.Row != a.pages.ID() {
+			continue
+		}
+		a.follow(ev)
+		if o, keep := a.journalObservation(ev); keep {
+			a.observe(o)
+		}
+		a.text.journal(ev)
+	}
+	a.journalMark = to
+}
+
+// follow keeps track of which tab a document belongs to: by the tab parameter of the address that the harness gave it, else it took the
+// place of the document that left last.
+func (a *Attempt) follow(ev fixtures.Event) {
+	switch ev.Type {
+	case fixtures.EventStart:
+		if _, known := a.tabOf[ev.Document]; known {
+			return
+		}
+		page := tabParameter(ev.Detail.Path)
+		if page == "" {
+			page = a.lastGone
+		}
+		a.tabOf[ev.Document] = page
+		if ev.Detail.Top {
+			a.docs[page] = append(a.docs[page], ev.Document)
+		}
+	case "pagehide", fixtures.EventDisconnected:
+		if page := a.tabOf[ev.Document]; page != "" {
+			a.lastGone = page
+		}
+	}
+}
+
+// tabParameter reads the tab name out of a page's path and query.
+func tabParameter(path string) string {
+	_, query, _ := strings.Cut(path, "?")
+	query, _, _ = strings.Cut(query, "#")
+	for pair := range strings.SplitSeq(query, "&") {
+		if v, ok := strings.CutPrefix(pair, "tab="); ok {
+			return unescapeTab(v)
+		}
+	}
+	return ""
+}
+
+// quiet lists page reports that say nothing about input or values; they stay in the journal view.
+var quiet = map[fixtures.EventType]bool{"focus": true, "blur": true, "focusin": true, "focusout": true, "visibilitychange": true, "pageshow": true,
+	"pagehide": true, fixtures.EventTitle: true, fixtures.EventServed: true, fixtures.EventConnected: true, fixtures.EventDisconnected: true,
+	fixtures.EventRequest: true, fixtures.EventDownload: true}
+
+func (a *Attempt) journalObservation(ev fixtures.Event) (evidence.Observation, bool) {
+	if ev.Origin == fixtures.OriginServer && !ev.Forged() || ev.Signed && quiet[ev.Type] {
+		return evidence.Observation{}, false
+	}
+	j := &evidence.Journal{Page: a.tabOf[ev.Document], File: ev.Page, Document: a.ordinal(ev.Document), Order: int(ev.Order), Type: string(ev.Type),
+		Control: ev.Control, Trusted: ev.Trusted, Signed: ev.Signed, Origin: a.Stage.ReportOrigin(ev), Reason: string(ev.Reason)}
+	switch {
+	case ev.Secret:
+		j.ValueDigest = a.Stage.SecretDigest(ev.Value)
+	default:
+		j.Value = string(a.rules.Bytes([]byte(ev.Value)))
+	}
+	phase := evidence.PhasePrepare
+	if a.steps {
+		phase = a.phase
+	}
+	return evidence.Observation{Kind: evidence.KindJournal, MonoNS: ev.MonoNS, Phase: phase, Journal: j}, true
+}
+
+// ordinal counts the documents of a tab from 1.
+func (a *Attempt) ordinal(d fixtures.DocumentID) int {
+	return slices.Index(a.docs[a.tabOf[d]], d) + 1
+}

@@ -1,0 +1,114 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/engine-acceptance/acceptance/suites/desk"
+	"github.com/engine-acceptance/acceptance/suites/process"
+)
+
+// decoy is an ordinary program of the person beside the browser under test.
+type decoy struct {
+	product string
+	proc    *process.Process
+	window  *Window
+}
+
+// decoyPrograms are where Debian puts the programs that can sit on a desk as decoys.
+var decoyPrograms = map[string][]string{
+	"firefox":               {"/usr/lib/firefox-esr/firefox-esr", "/usr/lib/firefox/firefox"},
+	"epiphany":              {"/usr/bin/epiphany-browser"},
+	"webkitgtk_minibrowser": {"/usr/lib/x86_64-linux-gnu/webkit2gtk-4.1/MiniBrowser", "/usr/lib/x86_64-linux-gnu/webkit2gtk-4.0/MiniBrowser"},
+	"xterm":                 {"/usr/bin/xterm"},
+}
+
+// decoyBudget bounds the start of a decoy: a first start of Firefox was measured at 5.5 s.
+const decoyBudget = 20 * time.Second
+
+// SeatDecoy starts an ordinary program, without any remote interface, with the identity of the engine's side so that nothing but its kind
+// speaks against it, and waits for its window.
+func (s *Stage) SeatDecoy(ctx context.Context, product string) error {
+	path := ""
+	for _, p := range decoyPrograms[product] {
+		if _, err := os.Stat(p); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		return fmt.Errorf("%s is not installed: looked for %v", product, decoyPrograms[product])
+	}
+	var args []string
+	if product == "firefox" {
+		profile := filepath.Join(s.Desk.Home(), "person-firefox")
+		if err := os.MkdirAll(profile, 0o700); err != nil {
+			return err
+		}
+		// Preferences that keep a first start quiet; none of them enables remote control.
+		prefs := "user_pref(\"browser.shell.checkDefaultBrowser\", false);\nuser_pref(\"datareporting.policy.dataSubmissionEnabled\", false);\nuser_pref(\"browser.aboutwelcome.enabled\", false);\n"
+		if err := os.WriteFile(filepath.Join(profile, "user.js"), []byte(prefs), 0o600); err != nil {
+			return err
+		}
+		if u := s.Desk.User(); u != nil {
+			for _, p := range []string{profile, filepath.Join(profile, "user.js")} {
+				if err := os.Chown(p, u.UID, u.GID); err != nil {
+					return err
+				}
+			}
+		}
+		args = []string{"--profile", profile, "--no-remote", "--new-instance", "about:blank"}
+	}
+	p, err := s.Desk.Start(ctx, desk.Browser, process.Spec{Path: path, Args: args, Dir: s.Desk.Home()})
+	if err != nil {
+		return err
+	}
+	d := &decoy{product: product, proc: p}
+	s.decoys = append(s.decoys, d)
+	ctx, cancel := context.WithTimeout(ctx, decoyBudget)
+	defer cancel()
+	for {
+		tree, err := process.Tree(p.Identity().PID)
+		if err != nil {
+			return err
+		}
+		now, err := p.Identity().Now()
+		if err != nil {
+			return fmt.Errorf("%s ended at once: %w", product, p.Ended())
+		}
+		windows, err := s.WindowsOf(ctx, append(tree, process.Entry{Identity: now}))
+		if err != nil {
+			return fmt.Errorf("wait for the window of %s: %w", product, err)
+		}
+		if len(windows) > 0 {
+			d.window = windows[0]
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s opened no window: %w", product, ctx.Err())
+		case <-p.Done():
+			return fmt.Errorf("%s ended before it opened a window: %w", product, p.Ended())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// DecoyWindow is the window of a running decoy.
+func (s *Stage) DecoyWindow(product string) (*Window, error) {
+	i := slices.IndexFunc(s.decoys, func(d *decoy) bool { return d.product == product })
+	if i < 0 {
+		return nil, fmt.Errorf("no %s runs on this desk", product)
+	}
+	return s.decoys[i].window, nil
+}
+
+// DecoyAlive reports whether a decoy still is the process that was started.
+func (s *Stage) DecoyAlive(product string) bool {
+	i := slices.IndexFunc(s.decoys, func(d *decoy) bool { return d.product == product })
+	return i >= 0 && s.decoys[i].proc.Identity().Alive()
+}

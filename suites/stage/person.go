@@ -1,0 +1,137 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/engine-acceptance/acceptance/evidence"
+	"github.com/engine-acceptance/acceptance/matrix"
+	"github.com/engine-acceptance/acceptance/suites/person"
+	"github.com/engine-acceptance/acceptance/suites/sentinel"
+	"github.com/engine-acceptance/acceptance/suites/xwire"
+)
+
+// work is how the person works during a row: a character every 120 ms, and every eighth stroke a click into the own window.
+func (s *Stage) work(ctx context.Context) (person.Work, error) {
+	w, err := s.Sentinel.Where(ctx)
+	if err != nil {
+		return person.Work{}, err
+	}
+	return person.Work{Every: 120 * time.Millisecond, ClickEvery: 8, X: w.Client.X + w.Client.Width/2, Y: w.Client.Y + w.Client.Height - 60}, nil
+}
+
+// account is where the open part of the person's account of a row begins, and the sum of the parts before.
+type account struct {
+	open            bool
+	strokes, window uint64
+	sum             evidence.Person
+}
+
+// PersonBegins begins the person's account of a row, and the work.
+func (s *Stage) PersonBegins(ctx context.Context) error {
+	s.account = account{}
+	return s.PersonResumes(ctx)
+}
+
+// PersonResumes opens the next part of the account and goes on with the work.
+func (s *Stage) PersonResumes(ctx context.Context) error {
+	if err := s.Sentinel.Echo(ctx); err != nil {
+		return err
+	}
+	s.account.open, s.account.strokes, s.account.window = true, s.Person.Mark(), s.Sentinel.Mark()
+	w, err := s.work(ctx)
+	if err != nil {
+		return err
+	}
+	return s.Person.Work(ctx, w)
+}
+
+// PersonPauses stops the work, waits until the last stroke is with the server and the window's log is drained, and adds what was injected
+// and what arrived to the account.
+func (s *Stage) PersonPauses(ctx context.Context) error {
+	if err := s.Person.Pause(ctx); err != nil {
+		return err
+	}
+	if err := errors.Join(s.Sentinel.Echo(ctx), s.Person.Err(), s.Sentinel.Err()); err != nil {
+		return err
+	}
+	if !s.account.open {
+		return nil
+	}
+	s.account.open = false
+	r := person.Check(s.Person.Since(s.account.strokes), s.Sentinel.Since(s.account.window), person.DefaultLate)
+	sum := &s.account.sum
+	sum.Injected += r.Injected
+	sum.Received += r.Received
+	sum.Lost += len(r.Lost)
+	sum.Duplicated += len(r.Duplicated)
+	sum.Disordered += len(r.Disordered)
+	return nil
+}
+
+// PersonAccount stops the work and returns the account of the row.
+func (s *Stage) PersonAccount(ctx context.Context) (evidence.Person, error) {
+	err := s.PersonPauses(ctx)
+	return s.account.sum, err
+}
+
+// ClickInto has the person click into the middle of a browser window, after moving its own window out of the way: so windows come to be
+// that no engine opened. It belongs to the prepare phase.
+func (s *Stage) ClickInto(ctx context.Context, w *Window) error {
+	if _, err := s.Sentinel.Minimise(ctx); err != nil {
+		return err
+	}
+	if err := s.Measure(ctx, w); err != nil {
+		return err
+	}
+	return s.Person.Link(ctx, w.Client.X+w.Client.Width/2, w.Client.Y+w.Client.Height*2/3)
+}
+
+// Cover places the person's window relative to the browser's windows, raises it and gives it the focus, as the person would. Without a
+// browser window it goes to its own place.
+func (s *Stage) Cover(ctx context.Context, how matrix.Person, frames []xwire.Rect) error {
+	screen := xwire.Rect{Width: s.x.Width, Height: s.x.Height}
+	place := home
+	if len(frames) > 0 {
+		target := union(frames)
+		switch how {
+		case matrix.PersonCovers:
+			place = sentinel.Fully(target, screen)
+		case matrix.PersonPartlyCovers:
+			place = sentinel.Partly(target, screen, 0.5)
+		case matrix.PersonBeside:
+			var err error
+			if place, err = sentinel.Beside(target, screen); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("no place %q for the person's window", how)
+		}
+	}
+	if _, err := s.Sentinel.Raise(ctx); err != nil {
+		var other *sentinel.PlacementError
+		if !errors.As(err, &other) {
+			return err
+		}
+	}
+	if _, err := s.Sentinel.Place(ctx, place); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	_, err := s.Sentinel.Raise(ctx)
+	return err
+}
+
+// union is the smallest rectangle around all.
+func union(all []xwire.Rect) xwire.Rect {
+	out := all[0]
+	for _, r := range all[1:] {
+		right, bottom := max(out.X+out.Width, r.X+r.Width), max(out.Y+out.Height, r.Y+r.Height)
+		out.X, out.Y = min(out.X, r.X), min(out.Y, r.Y)
+		out.Width, out.Height = right-out.X, bottom-out.Y
+	}
+	return out
+}
