@@ -541,4 +541,3 @@ func (a *Attempt) watchTargets(ctx context.Context) error {
 	}
 	return nil
 }
-

@@ -353,3 +353,9 @@ func (s *Stage) Close(ctx context.Context) error {
 	}
 	return errors.Join(errs...)
 }
+
+// Scratch makes a directory for the harness's own temporary files, in memory where the desk has its homes there, that only our uid can
+// enter. It goes with the desk.
+func (s *Stage) Scratch() (string, error) {
+	return os.MkdirTemp(filepath.Dir(s.Desk.Home()), "scratch-")
+}

@@ -1,0 +1,290 @@
+// Package campaign is the coordinator of a run: it writes the plan, has a worker carry the rows out, judges every row again from the bytes
+// on disk, and finishes the bundle. It has no display and no browser, and it believes no verdict but the judge's.
+package campaign
+
+import (
+	"bufio"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/engine-acceptance/acceptance/evidence"
+	"github.com/engine-acceptance/acceptance/evidence/bundle"
+	"github.com/engine-acceptance/acceptance/evidence/provenance"
+	"github.com/engine-acceptance/acceptance/matrix"
+	"github.com/engine-acceptance/acceptance/suites/desk"
+	"github.com/engine-acceptance/acceptance/suites/host"
+	"github.com/engine-acceptance/acceptance/suites/process"
+	"github.com/engine-acceptance/acceptance/suites/worker"
+)
+
+// Config is one run: one plan on one engine.
+type Config struct {
+	Plan matrix.Plan
+	// Dir is where the bundle goes; it must not hold anything.
+	Dir string
+	// Engine is the program under test, EngineName the name of its engine file.
+	Engine     host.Command
+	EngineName string
+	// Binary is our own program; it plays the worker and the roles of the desk.
+	Binary string
+	// Repository is a folder of the harness's working tree.
+	Repository string
+	// Browsers are the browsers that the run uses, for provenance.
+	Browsers []provenance.BrowserInput
+	// Key signs the bundle; nil leaves it unsigned.
+	Key     ed25519.PrivateKey
+	Variant desk.Variant
+	// Progress is told what happens, in order, on one goroutine; nil tells nobody.
+	Progress func(worker.Event)
+	// Log takes what worker and Ginkgo say; nil drops it.
+	Log io.Writer
+	// Exports writes the pages that people read into the bundle, before it is closed.
+	Exports func(context.Context, *bundle.Writer, Result) error
+}
+
+// Result is what a run came to.
+type Result struct {
+	Plan       matrix.Plan
+	Provenance provenance.Provenance
+	Verdicts   []evidence.Verdict
+	Ruling     evidence.Ruling
+	Took       time.Duration
+	RowMS      map[matrix.RowID]int64
+	// Finished is false when the bundle could not be closed; it then verifies as incomplete.
+	Finished bool
+	Files    int
+	Bytes    int64
+	Signer   string
+}
+
+// ErrWorker says that the worker ended before every row was carried out.
+var ErrWorker = errors.New("the worker ended early")
+
+// Run carries the plan out. The error says why the bundle is not complete; a row that failed is no error.
+func Run(ctx context.Context, cfg Config) (Result, error) {
+	began := time.Now()
+	r := Result{Plan: cfg.Plan, RowMS: map[matrix.RowID]int64{}}
+	w, err := bundle.Create(ctx, cfg.Dir, cfg.Plan)
+	if err != nil {
+		return r, err
+	}
+	repo, err := provenance.Repo(ctx, or(cfg.Repository, "."))
+	if err != nil {
+		return r, fmt.Errorf("read the working tree: %w", err)
+	}
+	c := &conductor{cfg: cfg, w: w, r: &r, rows: map[matrix.RowID]matrix.Contract{}}
+	for _, row := range cfg.Plan.Rows {
+		c.rows[row.ID] = row
+	}
+	if err := c.conduct(ctx, repo.Commit); err != nil {
+		return r, err
+	}
+	r.Verdicts = w.Verdicts()
+	r.Ruling = evidence.Decide(cfg.Plan, r.Verdicts, StandingOf(r.Provenance))
+	r.Took = time.Since(began)
+	if cfg.Exports != nil {
+		if err := cfg.Exports(ctx, w, r); err != nil {
+			return r, fmt.Errorf("write the report: %w", err)
+		}
+	}
+	done, err := w.Finish(ctx, bundle.Signing{Key: cfg.Key})
+	if err != nil {
+		return r, err
+	}
+	r.Finished, r.Files, r.Bytes, r.Signer = true, done.Files, done.Bytes, done.Signer
+	return r, nil
+}
+
+// StandingOf reads from provenance what a decision needs to know. The bundle counts as verified while it is being written: gate asks
+// verify again.
+func StandingOf(p provenance.Provenance) evidence.Standing {
+	s := evidence.Standing{Verified: true, Clean: p.Repository.State == provenance.StateClean && !p.Engine.Dirty}
+	if !p.System.Separate {
+		s.Limits = append(s.Limits, "engine and browsers share the harness's uid: that the engine cannot write the bundle is not enforced (J12)")
+	}
+	if p.System.Sandbox != "on" {
+		s.Limits = append(s.Limits, "the browser's sandbox posture is "+p.System.Sandbox+" (J11)")
+	}
+	return s
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// conductor holds one run together.
+type conductor struct {
+	cfg  Config
+	w    *bundle.Writer
+	r    *Result
+	rows map[matrix.RowID]matrix.Contract
+}
+
+// maxLine bounds one line of a worker, in bytes.
+const maxLine = 16 << 20
+
+func (c *conductor) conduct(ctx context.Context, commit string) error {
+	run := make([]byte, 6)
+	if _, err := rand.Read(run); err != nil {
+		return err
+	}
+	job, err := json.Marshal(worker.Job{Rows: c.cfg.Plan.Rows, Declared: c.cfg.Plan.Declared, Plan: c.cfg.Plan.Digest, Bundle: absolute(c.cfg.Dir), Attempt: 1,
+		Run: hex.EncodeToString(run), Commit: commit, Engine: c.cfg.Engine, Binary: c.cfg.Binary, Variant: c.cfg.Variant})
+	if err != nil {
+		return err
+	}
+	p, err := process.Start(ctx, process.Spec{Path: c.cfg.Binary, Args: []string{"role", "worker"}, Env: workerEnv(), Dir: absolute("."),
+		Stdin: process.Pipe, Stdout: process.Pipe, Stderr: process.Pipe})
+	if err != nil {
+		return fmt.Errorf("start the worker: %w", err)
+	}
+	stopped := context.AfterFunc(ctx, func() { _ = p.Stop(context.WithoutCancel(ctx), 10*time.Second) })
+	defer stopped()
+	logged := make(chan struct{})
+	go func() {
+		defer close(logged)
+		log := c.cfg.Log
+		if log == nil {
+			log = io.Discard
+		}
+		_, _ = io.Copy(log, p.Stderr())
+	}()
+	if _, err := p.Stdin().Write(append(job, '\n')); err != nil {
+		return errors.Join(fmt.Errorf("%w: %w", ErrWorker, err), p.Stop(ctx, time.Second))
+	}
+	failed, done := c.follow(ctx, p.Stdout())
+	if failed != nil {
+		return errors.Join(failed, p.Stop(context.WithoutCancel(ctx), 10*time.Second))
+	}
+	select {
+	case <-p.Done():
+	case <-time.After(30 * time.Second):
+		return errors.Join(fmt.Errorf("%w: it did not end after its last row", ErrWorker), p.Stop(context.WithoutCancel(ctx), time.Second))
+	}
+	<-logged
+	if !done {
+		return fmt.Errorf("%w: %w", ErrWorker, p.Ended())
+	}
+	return ctx.Err()
+}
+
+// follow reads the worker's events until its last one.
+func (c *conductor) follow(ctx context.Context, out io.Reader) (failed error, done bool) {
+	in := bufio.NewScanner(out)
+	in.Buffer(make([]byte, 64<<10), maxLine)
+	for in.Scan() {
+		var e worker.Event
+		if err := json.Unmarshal(in.Bytes(), &e); err != nil {
+			return fmt.Errorf("%w: it said something that is no event: %w", ErrWorker, err), false
+		}
+		switch e.Kind {
+		case "stage":
+			if err := c.provenance(ctx, e); err != nil {
+				return err, false
+			}
+		case "begin":
+			if err := c.w.Begin(c.rows[e.Row], 1); err != nil {
+				return err, false
+			}
+		case "row":
+			v, err := c.judge(e)
+			if err != nil {
+				return err, false
+			}
+			e.Outcome, e.Finding = v.Outcome, v.Findings
+			c.r.RowMS[e.Row] = e.TookMS
+		case "done":
+			if e.Error != "" {
+				return fmt.Errorf("%w: %s", ErrWorker, e.Error), false
+			}
+			done = true
+		}
+		if c.cfg.Progress != nil {
+			c.cfg.Progress(e)
+		}
+	}
+	if err := in.Err(); err != nil {
+		return fmt.Errorf("%w: %w", ErrWorker, err), false
+	}
+	return nil, done
+}
+
+// judge judges a row again, from the bytes on disk. The worker's own verdict only has to agree.
+func (c *conductor) judge(e worker.Event) (evidence.Verdict, error) {
+	row, planned := c.rows[e.Row]
+	if !planned {
+		return evidence.Verdict{}, fmt.Errorf("%w: it carried out row %q, which is not planned", ErrWorker, e.Row)
+	}
+	name, err := bundle.PlaceOf(row, 1).Path()
+	if err != nil {
+		return evidence.Verdict{}, err
+	}
+	f, err := os.Open(filepath.Join(c.w.Dir(), filepath.FromSlash(name), bundle.ObservationsFile))
+	if err != nil {
+		return evidence.Verdict{}, fmt.Errorf("row %s left no observations: %w (%s)", e.Row, err, e.Error)
+	}
+	obs, err := bundle.ReadObservations(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return evidence.Verdict{}, fmt.Errorf("observations of row %s: %w", e.Row, err)
+	}
+	v := evidence.Judge(row, obs)
+	if v.Outcome != e.Outcome {
+		return v, fmt.Errorf("row %s: the worker saw %s and its observations on disk say %s", e.Row, e.Outcome, v.Outcome)
+	}
+	return v, c.w.Verdict(row, 1, v)
+}
+
+// provenance is collected when the stage stands: what the desk measured of itself belongs to it.
+func (c *conductor) provenance(ctx context.Context, e worker.Event) error {
+	if e.Desk == nil {
+		return fmt.Errorf("%w: its stage has no desk", ErrWorker)
+	}
+	d := e.Desk
+	in := provenance.Input{Repository: or(c.cfg.Repository, "."), Browsers: c.cfg.Browsers, EngineUID: d.UID, BrowserUID: d.UID, SandboxPosture: "on",
+		Engine: provenance.EngineInput{Name: c.cfg.EngineName, Argv: append([]string{"engine"}, c.cfg.Engine.Args...)},
+		Roles:  map[string]string{c.cfg.Binary: "harness"},
+		Display: map[string]string{"server": d.ServerVendor + " " + d.ServerVersion, "screen": strconv.Itoa(d.WidthPx) + "x" + strconv.Itoa(d.HeightPx) + "x" + strconv.Itoa(d.Depth),
+			"window_manager": d.ManagerName + " " + d.ManagerVersion, "window_manager_config": d.ManagerConfig, "window_manager_config_digest": d.ManagerConfigDigest,
+			"variant": string(d.Variant), "uid_posture": string(d.Posture), "homes": d.Homes, "person_injects_with": e.Person}}
+	if c.cfg.Engine.Path != c.cfg.Binary {
+		in.Engine.Path = c.cfg.Engine.Path
+	}
+	p, err := provenance.Collect(ctx, in)
+	if err != nil {
+		return err
+	}
+	c.r.Provenance = p
+	return c.w.Provenance(p)
+}
+
+// workerEnv is the worker's whole environment.
+func workerEnv() []string {
+	var out []string
+	for _, name := range []string{"PATH", "HOME", "LANG", "TMPDIR", "XDG_RUNTIME_DIR"} {
+		if v, ok := os.LookupEnv(name); ok {
+			out = append(out, name+"="+v)
+		}
+	}
+	return out
+}
+
+func absolute(dir string) string {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	return abs
+}

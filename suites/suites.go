@@ -1,0 +1,98 @@
+// Package suites turns planned rows into Ginkgo specs: one spec a row, one container a claim. A spec carries its row out, has the judge
+// look at the observations, and asserts the judge's verdict; it never makes one.
+//
+// Trees are built from a list, at run time, outside of go test: see [Run]. The runner's settings cannot flatter: an empty tree fails, a
+// pending spec fails, nothing is retried.
+package suites
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+
+	"github.com/engine-acceptance/acceptance/evidence"
+	"github.com/engine-acceptance/acceptance/matrix"
+)
+
+// Perform carries one row out and returns the judge's verdict on it.
+type Perform func(ctx context.Context, c matrix.Contract) evidence.Verdict
+
+// rowTimeout bounds one spec, whatever its row says: a spec that hangs must not hang the run.
+const rowTimeout = 3 * time.Minute
+
+// claims names the containers of the tree, by the letter of a requirement.
+var claims = map[byte]string{'S': "setup and launch follow the advertised profile contract", 'B': "windows and contexts are bound exactly",
+	'G': "generations are invalidated and stale capabilities refused", 'M': "page state changes, seen from outside",
+	'D': "the person's desk is left alone", 'R': "refusals are structured and change nothing", 'P': "what is kept is redacted",
+	'V': "evidence at the exact commit", 'J': "the judge itself"}
+
+// runner lets Ginkgo run outside of go test.
+type runner struct{ failed bool }
+
+// Fail implements ginkgo.GinkgoTestingT.
+func (r *runner) Fail() { r.failed = true }
+
+// Run builds one spec a row, in the order of rows, and runs them once. Ginkgo allows one run a process. It reports whether every spec
+// passed.
+func Run(ctx context.Context, rows []matrix.Contract, perform Perform) bool {
+	gomega.RegisterFailHandler(ginkgo.Fail)
+	_ = ginkgo.Describe("acceptance", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
+		for _, c := range rows {
+			ginkgo.It(name(c), ginkgo.Label(string(c.Requirement)), func(spec ginkgo.SpecContext) {
+				done, cancel := context.WithCancel(spec)
+				defer cancel()
+				stop := context.AfterFunc(ctx, cancel)
+				defer stop()
+				v := perform(done, c)
+				gomega.Expect(v).To(HavePassed())
+			}, ginkgo.SpecTimeout(rowTimeout))
+		}
+	})
+	suite, reporter := ginkgo.GinkgoConfiguration()
+	suite.FailOnEmpty, suite.FailOnPending, suite.FlakeAttempts, suite.RandomizeAllSpecs = true, true, 0, false
+	reporter.NoColor, reporter.Succinct = true, true
+	r := &runner{}
+	return ginkgo.RunSpecs(r, "release acceptance", suite, reporter) && !r.failed
+}
+
+// name reads "claim: title [row]".
+func name(c matrix.Contract) string {
+	claim := claims[c.Requirement[0]]
+	return fmt.Sprintf("%s: %s [%s]", claim, c.Title, c.ID)
+}
+
+// HavePassed succeeds when a verdict is pass. An unmet expectation fails the spec; a value that is no verdict is an error of ours.
+//
+//	Expect(evidence.Judge(contract, observations)).To(HavePassed())
+func HavePassed() passed { return passed{} }
+
+type passed struct{}
+
+// Match implements gomega's matcher.
+func (passed) Match(actual any) (bool, error) {
+	v, ok := actual.(evidence.Verdict)
+	if !ok {
+		return false, fmt.Errorf("HavePassed wants an evidence.Verdict, got %T", actual)
+	}
+	return v.Outcome == evidence.Pass, nil
+}
+
+// FailureMessage lists the findings of a verdict that is not pass.
+func (passed) FailureMessage(actual any) string {
+	v, _ := actual.(evidence.Verdict)
+	lines := []string{fmt.Sprintf("%s: %s", v.Row, v.Outcome)}
+	for _, f := range v.Findings {
+		lines = append(lines, fmt.Sprintf("  %s %s at observation %d, step %s: %s", f.Requirement, f.Reason, f.Observation, f.Step, f.Text))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// NegatedFailureMessage says that a verdict passed where it had to fail.
+func (passed) NegatedFailureMessage(actual any) string {
+	v, _ := actual.(evidence.Verdict)
+	return fmt.Sprintf("%s passed, and had to fail", v.Row)
+}

@@ -1,0 +1,192 @@
+// Package worker is the process that carries rows out on one desk: it opens the stage, runs one Ginkgo suite over its shard of the plan,
+// and tells the coordinator on standard output, one JSON line an event, what happens. It has no say in a decision: the coordinator judges
+// the observations again from the bytes.
+package worker
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/engine-acceptance/acceptance/engine"
+	"github.com/engine-acceptance/acceptance/evidence"
+	"github.com/engine-acceptance/acceptance/evidence/bundle"
+	"github.com/engine-acceptance/acceptance/matrix"
+	"github.com/engine-acceptance/acceptance/redaction"
+	"github.com/engine-acceptance/acceptance/suites"
+	"github.com/engine-acceptance/acceptance/suites/attempt"
+	"github.com/engine-acceptance/acceptance/suites/desk"
+	"github.com/engine-acceptance/acceptance/suites/host"
+	"github.com/engine-acceptance/acceptance/suites/stage"
+	"github.com/engine-acceptance/acceptance/suites/steps"
+)
+
+// Job is what a worker is told, as one JSON line on its standard input. When that stream ends the worker stops.
+type Job struct {
+	Rows     []matrix.Contract `json:"rows"`
+	Declared []engine.Claim    `json:"declared"`
+	Plan     string            `json:"plan_digest"`
+	Bundle   string            `json:"bundle"`
+	Attempt  int               `json:"attempt"`
+	Run      string            `json:"run"`
+	Commit   string            `json:"commit"`
+	Engine   host.Command      `json:"engine"`
+	Binary   string            `json:"binary"`
+	Variant  desk.Variant      `json:"variant"`
+}
+
+// Event is one line of a worker's standard output.
+type Event struct {
+	// Kind is stage, begin, row, or done.
+	Kind    string             `json:"kind"`
+	Row     matrix.RowID       `json:"row,omitempty"`
+	Outcome evidence.Outcome   `json:"outcome"`
+	TookMS  int64              `json:"took_ms,omitempty"`
+	Finding []evidence.Finding `json:"findings,omitempty"`
+	Desk    *desk.Facts        `json:"desk,omitempty"`
+	Person  string             `json:"person,omitempty"`
+	Browser string             `json:"browser,omitempty"`
+	Error   string             `json:"error,omitempty"`
+}
+
+// canaryChannels are the channels that a row can plant a canary in.
+var canaryChannels = []redaction.Channel{"typed", "password", "title", "query", "fragment", "cookie", "storage", "header", "dialog", "console", "file", "field"}
+
+// maxJob bounds the job, in bytes.
+const maxJob = 64 << 20
+
+// Main is the role: it reads one job, carries it out, and returns 0 when the stage stood, whatever the rows' verdicts, else 3.
+func Main(ctx context.Context, _ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	in := bufio.NewReader(io.LimitReader(stdin, maxJob))
+	line, err := in.ReadBytes('\n')
+	if err != nil {
+		fmt.Fprintf(stderr, "worker: read the job: %v\n", err)
+		return 2
+	}
+	var job Job
+	if err := json.Unmarshal(line, &job); err != nil {
+		fmt.Fprintf(stderr, "worker: read the job: %v\n", err)
+		return 2
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, stdin) // the coordinator's end of the pipe closes when it is gone
+		cancel()
+	}()
+	w := &worker{job: job, out: json.NewEncoder(stdout)}
+	if err := w.run(ctx); err != nil {
+		w.say(Event{Kind: "done", Error: err.Error()})
+		return 3
+	}
+	w.say(Event{Kind: "done"})
+	return 0
+}
+
+type worker struct {
+	job      Job
+	mu       sync.Mutex
+	out      *json.Encoder
+	stage    *stage.Stage
+	canaries []redaction.Canary
+	rules    *redaction.Rules
+	scratch  string
+}
+
+func (w *worker) say(e Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.out.Encode(e) // a coordinator that is gone closes our standard input as well
+}
+
+// stageBudget bounds the opening of the stage.
+const stageBudget = time.Minute
+
+// closeBudget bounds its end.
+const closeBudget = 20 * time.Second
+
+func (w *worker) run(ctx context.Context) (err error) {
+	// Ginkgo reports to standard output; ours is the coordinator's.
+	os.Stdout = os.Stderr
+	if w.canaries, err = redaction.NewCanaries(rand.Reader, canaryChannels); err != nil {
+		return fmt.Errorf("make canaries: %w", err)
+	}
+	var secrets []redaction.Secret
+	for _, c := range w.canaries {
+		secrets = append(secrets, c.Secret())
+	}
+	if w.rules, err = redaction.NewRules(secrets, redaction.Options{}); err != nil {
+		return fmt.Errorf("compile redaction rules: %w", err)
+	}
+	open, cancel := context.WithTimeout(ctx, stageBudget)
+	defer cancel()
+	w.stage, err = stage.Open(open, stage.Config{Binary: w.job.Binary, Engine: w.job.Engine, Variant: w.job.Variant, Declared: w.job.Declared})
+	if err != nil {
+		return fmt.Errorf("open the stage: %w", err)
+	}
+	defer func() {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeBudget)
+		defer cancel()
+		err = errors.Join(err, w.stage.Close(end))
+	}()
+	if w.scratch, err = w.stage.Scratch(); err != nil {
+		return fmt.Errorf("make a scratch directory: %w", err)
+	}
+	facts := w.stage.Desk.Facts()
+	w.say(Event{Kind: "stage", Desk: &facts, Person: w.stage.Person.Injector()})
+	suites.Run(ctx, w.job.Rows, w.perform)
+	return ctx.Err()
+}
+
+// perform carries one row out and judges it.
+func (w *worker) perform(ctx context.Context, c matrix.Contract) evidence.Verdict {
+	began := time.Now()
+	w.say(Event{Kind: "begin", Row: c.ID})
+	v, err := w.row(ctx, c)
+	e := Event{Kind: "row", Row: c.ID, Outcome: v.Outcome, Finding: v.Findings, TookMS: time.Since(began).Milliseconds()}
+	if err != nil {
+		e.Error = err.Error()
+	}
+	w.say(e)
+	return v
+}
+
+func (w *worker) row(ctx context.Context, c matrix.Contract) (evidence.Verdict, error) {
+	none := evidence.Verdict{Row: c.ID, JudgeVersion: evidence.JudgeVersion}
+	out, err := bundle.OpenRow(ctx, w.job.Bundle, c, w.job.Attempt)
+	if err != nil {
+		return none, fmt.Errorf("open row %s in the bundle: %w", c.ID, err)
+	}
+	a, err := attempt.Begin(ctx, w.stage, c, out, attempt.Options{PlanDigest: w.job.Plan, Number: w.job.Attempt, Canaries: w.canaries, Rules: w.rules,
+		Run: w.job.Run, Commit: w.job.Commit, Scratch: w.scratch, Dir: filepath.Join(w.job.Bundle, filepath.FromSlash(out.Path()))})
+	if err == nil {
+		a.Run(ctx, steps.Verbs)
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeBudget)
+	defer cancel()
+	obs, err := a.End(end)
+	if err := errors.Join(err, out.Close()); err != nil {
+		return none, err
+	}
+	w.recover(end)
+	return evidence.Judge(c, obs), nil
+}
+
+// recover starts the engine anew where a row left it dead, so that the next row starts clean.
+func (w *worker) recover(ctx context.Context) {
+	select {
+	case <-w.stage.Host.Gone():
+		if err := w.stage.StartEngine(ctx); err != nil {
+			w.say(Event{Kind: "note", Error: err.Error()})
+		}
+	default:
+	}
+}
