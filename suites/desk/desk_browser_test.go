@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,9 +20,12 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/engine-acceptance/acceptance/suites/controls"
 	"github.com/engine-acceptance/acceptance/suites/desk"
 	"github.com/engine-acceptance/acceptance/suites/keeper"
+	"github.com/engine-acceptance/acceptance/suites/person"
 	"github.com/engine-acceptance/acceptance/suites/process"
+	"github.com/engine-acceptance/acceptance/suites/sentinel"
 )
 
 // The test binary plays the roles: "role keeper", and "role worker", which opens a desk with a
@@ -30,9 +34,12 @@ func TestMain(m *testing.M) {
 	if len(os.Args) < 3 || os.Args[1] != "role" {
 		os.Exit(m.Run())
 	}
-	switch os.Args[2] {
-	case "keeper":
-		os.Exit(keeper.Main(context.Background(), os.Args[3:], os.Stdin, os.Stdout, os.Stderr))
+	switch role := os.Args[2]; role {
+	case "keeper", "sentinel", "bystander", "person", "controls":
+		main := map[string]func(context.Context, []string, io.Reader, io.Writer, io.Writer) int{
+			"keeper": keeper.Main, "sentinel": sentinel.Main, "bystander": sentinel.Main, "person": person.Main, "controls": controls.Main,
+		}[role]
+		os.Exit(main(context.Background(), os.Args[3:], os.Stdin, os.Stdout, os.Stderr))
 	case "worker":
 		if err := worker(); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -48,7 +48,7 @@ type Report struct {
 	Received   int      `json:"received"`   // presses and releases of real input that the window got
 	Lost       []uint64 `json:"lost"`       // press or release did not arrive
 	Duplicated []uint64 `json:"duplicated"` // press or release arrived more than once
-	Disordered []uint64 `json:"disordered"` // arrived after something that was injected later
+	Disordered []uint64 `json:"disordered"` // arrived after something that was injected later by the same device
 	Late       []uint64 `json:"late"`       // arrived later than the bound after the stroke's end
 	Foreign    []uint64 `json:"foreign"`    // input that the person did not inject
 	Forged     []uint64 `json:"forged"`     // input with the send_event bit
@@ -73,7 +73,9 @@ type token struct {
 	x, y int
 }
 
-// Check compares what the person injected with what the focused window received. It is pure. An event
+// Check compares what the person injected with what the focused window received. It is pure. Order is kept
+// for the keyboard and for the pointer, each for itself: a window manager with click-to-focus holds a
+// press back until it has looked at it, and the server lets keys overtake it. An event
 // belongs to the latest stroke of the same key or place that had begun when it was read and is not taken
 // yet; when all are taken, it is a duplicate.
 func Check(injected []Stroke, log []sentinel.Event, late time.Duration) Report {
@@ -99,7 +101,7 @@ func Check(injected []Stroke, log []sentinel.Event, late time.Duration) Report {
 		}
 	}
 	doubled, swapped, tardy := map[int]bool{}, map[int]bool{}, map[int]bool{}
-	last := -1
+	last := map[Kind]int{Key: -1, Click: -1}
 	for _, e := range log {
 		t := token{kind: e.Kind}
 		switch e.Kind {
@@ -139,10 +141,11 @@ func Check(injected []Stroke, log []sentinel.Event, late time.Duration) Report {
 		}
 		h := &halves[free]
 		h.count++
-		if h.order < last {
+		device := injected[h.stroke].Kind
+		if h.order < last[device] {
 			swapped[h.stroke] = true
 		}
-		last = max(last, h.order)
+		last[device] = max(last[device], h.order)
 		if e.Mono-injected[h.stroke].Ended > int64(late) {
 			tardy[h.stroke] = true
 		}

@@ -56,7 +56,7 @@ type Placement struct {
 	Client     xwire.Rect `json:"client"`
 	FrameRect  xwire.Rect `json:"frame_rect"`
 	Focused    bool       `json:"focused"`
-	Shown      bool       `json:"shown"`      // mapped with all its ancestors
+	Shown      bool       `json:"shown"`      // it, or its frame at least, is mapped with all its ancestors
 	Overlapped int        `json:"overlapped"` // square pixels of windows above it, counted once each
 }
 

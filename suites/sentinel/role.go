@@ -35,7 +35,16 @@ type role struct {
 	pic   picture
 	n     uint64
 	total int
+
+	stale   bool // the sheet does not show what was typed yet
+	resized bool
 }
+
+// settleWithin is ten times what openbox takes for its animation.
+const settleWithin = 2 * time.Second
+
+// paintEvery bounds how often the sheet is painted: faster than a film's frames, but not for each key.
+const paintEvery = 40 * time.Millisecond
 
 // Main is the role: it opens its window on DISPLAY with XAUTHORITY, logs on stdout and takes commands on
 // stdin until that ends or "quit". Exit codes: 0 ended as asked, 1 the display was lost or refused,
@@ -166,15 +175,28 @@ func (r *role) run(ctx context.Context, stdin io.Reader) error {
 	requests := talk.Requests(ctx, stdin)
 	beat := time.NewTicker(BeatEvery)
 	defer beat.Stop()
+	brush := time.NewTimer(paintEvery)
+	defer brush.Stop()
+	wet := true // the brush's timer runs
 	r.pic.now = time.Now()
 	if err := r.paint(true, true); err != nil {
 		return err
 	}
 	for {
 		var err error
+		if r.stale && !wet {
+			brush.Reset(paintEvery)
+			wet = true
+		}
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-brush.C:
+			wet = false
+			if r.stale {
+				err = r.paint(true, r.resized)
+				r.stale, r.resized = false, false
+			}
 		case <-r.c.Done():
 			return r.c.Err()
 		case <-r.trip.Done():
@@ -219,12 +241,11 @@ func (r *role) log(e Event) error {
 	return r.out.Event(e)
 }
 
-// drain logs and shows what has arrived.
+// drain logs what has arrived and takes it into the picture.
 func (r *role) drain(ctx context.Context) error {
-	sheet, resized := false, false
 	for _, ev := range r.c.Take() {
 		if ev.Kind == 12 { // Expose: nothing that happened to us, only something to paint
-			sheet = true
+			r.stale = true
 			continue
 		}
 		e := r.decode(ev)
@@ -244,30 +265,27 @@ func (r *role) drain(ctx context.Context) error {
 					r.pic.typed = append(r.pic.typed[:0], r.pic.typed[over:]...)
 				}
 			}
-			sheet = true
+			r.stale = true
 		case ButtonPress:
 			if !e.Sent {
 				r.pic.clicks++
 			}
-			sheet = true
+			r.stale = true
 		case FocusIn, FocusOut:
 			// Grabs leave the focus where it is; detail 5 to 7 are the pointer's.
 			if e.Mode != 1 && e.Mode != 2 && e.Detail < 5 {
 				r.pic.focused = e.Kind == FocusIn
-				sheet = true
+				r.stale = true
 			}
 		case Configure:
 			if e.Width > 0 && (e.Width != r.pic.width || e.Height != r.pic.height) {
-				r.pic.width, r.pic.height, resized = e.Width, e.Height, true
+				r.pic.width, r.pic.height, r.stale, r.resized = e.Width, e.Height, true, true
 			}
 		case Mapping:
 			if err := r.readKeymap(ctx); err != nil {
 				return err
 			}
 		}
-	}
-	if sheet || resized {
-		return r.paint(sheet, resized)
 	}
 	return nil
 }
@@ -314,12 +332,12 @@ func (r *role) serve(ctx context.Context, q talk.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return r.whereAfter(ctx, func(p Placement) bool { return p.Client == to })
+		return r.whereAfter(ctx, func(p Placement) bool { return p.Client == to && (!p.Shown || p.FrameRect.Contains(to)) })
 	case "raise":
 		if err := r.c.Send(r.c.ToManager(r.win, a["_NET_ACTIVE_WINDOW"], 2, 0, 0)); err != nil {
 			return nil, err
 		}
-		return r.whereAfter(ctx, func(p Placement) bool { return p.Focused && p.Shown && p.Overlapped == 0 })
+		return r.whereAfter(ctx, func(p Placement) bool { return p.Focused && p.Shown && p.Overlapped == 0 && p.FrameRect.Contains(p.Client) })
 	case "minimise":
 		if err := r.c.Send(r.c.ToManager(r.win, a["WM_CHANGE_STATE"], 3)); err != nil {
 			return nil, err
@@ -329,18 +347,19 @@ func (r *role) serve(ctx context.Context, q talk.Request) (any, error) {
 	return nil, fmt.Errorf("unknown operation %q", q.Op)
 }
 
-// whereAfter lets the manager work until the placement is as wanted, for at most eight of its round
-// trips: focus takes it two. What it made of it is returned in any case; the controller judges.
+// whereAfter lets the manager work until the placement is as wanted, for at most settleWithin: openbox
+// shrinks and grows a window's frame for a while when it is minimised. What it made of it is returned in
+// any case; the controller judges.
 func (r *role) whereAfter(ctx context.Context, wanted func(Placement) bool) (p Placement, err error) {
-	for range 8 {
+	until := time.Now().Add(settleWithin)
+	for {
 		if err := r.settle(ctx); err != nil {
 			return p, err
 		}
-		if p, err = r.where(ctx); err != nil || wanted(p) {
+		if p, err = r.where(ctx); err != nil || wanted(p) || time.Now().After(until) {
 			return p, err
 		}
 	}
-	return p, nil
 }
 
 func (r *role) where(ctx context.Context) (p Placement, err error) {
@@ -356,8 +375,12 @@ func (r *role) where(ctx context.Context) (p Placement, err error) {
 	if p.FrameRect, err = r.c.Geometry(ctx, top); err != nil {
 		return p, err
 	}
-	if p.Shown, err = r.c.Viewable(ctx, r.win); err != nil {
-		return p, err
+	for _, w := range []uint32{r.win, top} {
+		see, err := r.c.Viewable(ctx, w)
+		if err != nil {
+			return p, err
+		}
+		p.Shown = p.Shown || see
 	}
 	focus, err := r.c.Focus(ctx)
 	if err != nil {
