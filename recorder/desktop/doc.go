@@ -26,7 +26,7 @@
 // the processes. Requests of the window manager are never charged, their effects (focus, stacking) are.
 //
 // A lost connection, a full log, a request that could not be read is told ([Log.Health], the kinds
-// channel_lost, events_dropped and guard_error): silence of a guard that is not alive means nothing.
+// channel_lost, events_dropped, record_overrun and guard_error): silence of a guard that is not alive means nothing.
 //
 // What it cannot see: drawing into another client's window, actions that do not pass the X server (D-Bus,
 // accessibility, uinput seen only as raw input), and the process of a client that was gone before the server

@@ -52,6 +52,7 @@ const (
 	ClientDied               //
 	ChannelLost              // a guard channel ended
 	EventsDropped            // the log was full; Detail counts events that are missing here
+	RecordOverrun            // the guard fell behind, so that the server may have lost requests; Detail is the backlog
 	GuardError               // the server or a client gave the guard something that it could not read
 
 	// Requests: what a client asked for. PID is the client's process.
@@ -125,7 +126,7 @@ var kindNames = [kindCount]string{
 	PointerMotion: "pointer_motion", MasterAdded: "master_added", HierarchyChanged: "hierarchy_changed",
 	OutputChanged: "output_changed", ShapeChanged: "shape_changed", SentEvent: "sent_event",
 	ClientStarted: "client_started", ClientDied: "client_died", ChannelLost: "channel_lost",
-	EventsDropped: "events_dropped", GuardError: "guard_error",
+	EventsDropped: "events_dropped", RecordOverrun: "record_overrun", GuardError: "guard_error",
 	ReqFocus: "req_focus", ReqConfigure: "req_configure", ReqRestack: "req_restack", ReqMap: "req_map",
 	ReqUnmap: "req_unmap", ReqDestroy: "req_destroy", ReqReparent: "req_reparent", ReqAttributes: "req_attributes",
 	ReqProperty: "req_property", ReqOpacity: "req_opacity", ReqUrgency: "req_urgency", ReqClipboard: "req_clipboard",

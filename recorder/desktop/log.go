@@ -64,9 +64,11 @@ type ChannelHealth struct {
 	Alive    bool    `json:"alive"`
 	LostAtNS int64   `json:"lost_at_ns,omitempty"` // CLOCK_MONOTONIC
 	Cause    string  `json:"cause,omitempty"`
-	Events   uint64  `json:"events"`  // logged from this channel
-	Errors   uint64  `json:"errors"`  // X errors and things that could not be read
-	Dropped  uint64  `json:"dropped"` // of the logged events, those that are no longer kept because the log was full
+	Events   uint64  `json:"events"` // logged from this channel
+	Errors   uint64  `json:"errors"` // X errors and things that could not be read
+	// Overruns counts the times that the guard fell so far behind that the server may have lost requests.
+	Overruns uint64 `json:"overruns"`
+	Dropped  uint64 `json:"dropped"` // of the logged events, those that are no longer kept because the log was full
 }
 
 // client is one X client and the process behind it. pid 0 means not known.

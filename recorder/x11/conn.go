@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -25,6 +26,10 @@ type Handler struct {
 	Event func(Event)
 	Error func(*XError) // errors of requests sent with Send
 	Lost  func(error)   // once, when the connection ends; after it nothing else is called
+	// Behind is told after each read how much kernel memory the server's unread messages held, in bytes, rounded
+	// up generously. At SendBuffer the server can write no more for the time being. It runs on a goroutine of
+	// its own, ahead of the events.
+	Behind func(backlog int)
 }
 
 type pending struct {
@@ -120,8 +125,14 @@ func newConn(ctx context.Context, nc net.Conn, authName string, authData []byte)
 	}
 	c := &Conn{nc: nc, setup: s, waiting: map[uint16]pending{}, exts: map[string]Extension{},
 		atoms: map[string]uint32{}, lost: make(chan struct{})}
-	c.readers.Add(1)
-	go c.read(r)
+	seed, err := r.Peek(r.Buffered())
+	if err != nil {
+		return nil, err
+	}
+	p := newPump(nc, seed, c.behind)
+	c.readers.Add(2)
+	go func() { defer c.readers.Done(); p.run() }()
+	go c.read(bufio.NewReaderSize(p, 64<<10))
 	return c, nil
 }
 
@@ -185,6 +196,29 @@ func (c *Conn) end(cause error) error {
 		lost(cause)
 	}
 	return err
+}
+
+func (c *Conn) behind(backlog int) {
+	c.mu.Lock()
+	f := c.handler.Behind
+	c.mu.Unlock()
+	if f != nil {
+		f(backlog)
+	}
+}
+
+// SendBuffer is the kernel memory, in bytes, that a local server's unread messages to one client may hold.
+func SendBuffer() int {
+	const usual = 212992 // net.core.wmem_default of Linux
+	b, err := os.ReadFile("/proc/sys/net/core/wmem_default")
+	if err != nil {
+		return usual
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil || n <= 0 {
+		return usual
+	}
+	return n
 }
 
 func (c *Conn) read(r *bufio.Reader) {
