@@ -6,9 +6,6 @@ import (
 	"github.com/engine-acceptance/acceptance/redaction"
 )
 
-// inputPixels is ffmpeg's name for the pixels of a canvas.
-const inputPixels = "bgr0"
-
 // codeVersion opens the text of every code.
 const codeVersion = "AF1"
 
@@ -26,6 +23,7 @@ func (f *Film) prepare() (err error) {
 	p.fill(redaction.Rect{W: p.w, H: barHeight}, bar)
 	p.text(f.faces.big, 10, 5, l.Desk.W, "desk  (black: masked, or empty)", ink)
 	f.canvas = p
+	f.planes = newPlanes(p.w, p.h)
 	if !p.code(l.Code, codeTextFor(f.cfg, 1<<30, 1<<62)) {
 		return fmt.Errorf("run, row and commit do not fit the code")
 	}

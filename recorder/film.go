@@ -57,6 +57,7 @@ type Film struct {
 	side   *sideFile
 	faces  struct{ small, big *typeface }
 	canvas *picture
+	planes *planes
 	quit   chan struct{} // closed by Stop
 	done   chan struct{} // closed when the loop has ended
 	once   sync.Once
@@ -400,9 +401,10 @@ func (f *Film) release() error {
 	for i := range h.count {
 		n := h.n + i
 		f.stamp(n, h.cap, i > 0)
+		pixels := f.planes.turn(f.canvas.pix)
 		f.report.makeNS += monotonic() - begin
 		begin = monotonic()
-		if err := f.enc.write(f.canvas.pix); err != nil {
+		if err := f.enc.write(pixels); err != nil {
 			return err
 		}
 		if err := f.side.frame(sideFrame{N: n, CapNS: h.cap, Repeated: i > 0, Masks: len(rects), Known: known, Pane: h.shot.state, Window: h.shot.win, Scale: h.shot.scale}); err != nil {

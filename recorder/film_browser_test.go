@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"image/png"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -132,6 +131,7 @@ func TestFilm_of_a_covered_browser(t *testing.T) {
 			{Name: "page", Rect: l.OnPane(redaction.Rect{X: at.X, Y: at.Y + bars, W: 60, H: 20}, at, 2), From: known},
 		},
 	})
+	t.Logf("motion %+v person %v at %v known %d own %d", c.Motion, d.rect(person), at, known, own)
 	t.Logf("checked in %v: frames %d codes %d black %d frozen %d breaches %v", time.Since(begin), c.Frames, len(c.Codes), c.BlackFrames, c.FrozenFrames, c.Breaches)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(c.DecodeErrors).To(gomega.BeEmpty())
@@ -247,15 +247,13 @@ func TestFilm_failures_are_never_silent(t *testing.T) {
 	t.Run("encoder that drops frames", func(t *testing.T) {
 		g := gomega.NewWithT(t)
 		cfg := d.config(t.TempDir())
-		cfg.Encoder = fakeEncoder(t, `exec ffmpeg "$@" -y -frames:v 9`+"\n")
-		// ffmpeg takes options before the output only; the film ends when its frames are full.
-		cfg.Encoder = fakeEncoder(t, `for o do :; done; n=$(($#-1)); exec ffmpeg $(echo "$@" | sed "s#-flush_packets#-frames:v 9 -flush_packets#")`+"\n")
-		_, err := d.filmFor(t, cfg, 4*time.Second, nil)
-		g.Expect(err).To(gomega.MatchError(ErrEncoderDied))
+		cfg.Encoder = fakeEncoder(t, `ffmpeg $(echo "$@" | sed "s#-flush_packets#-frames:v 9 -flush_packets#")`+"\ncat >/dev/null\nexit 0\n")
+		_, err := d.filmFor(t, cfg, 2*time.Second, nil)
+		g.Expect(err).NotTo(gomega.HaveOccurred(), "the encoder claims that all is well")
 		c, err := CheckFilm(t.Context(), cfg.Path, cfg.SidePath, Expect{})
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		g.Expect(c.Frames).To(gomega.Equal(9))
-		g.Expect(c.SideFrames).To(gomega.BeNumerically(">", 9))
+		g.Expect(c.SideFrames).To(gomega.BeNumerically(">", 20))
 	})
 	t.Run("encoder that hangs at the end", func(t *testing.T) {
 		g := gomega.NewWithT(t)
@@ -361,5 +359,4 @@ func TestFilm_cpu(t *testing.T) {
 	u := grab.ProcessState.SysUsage().(*syscall.Rusage)
 	x := time.Duration(u.Utime.Nano()+u.Stime.Nano()).Seconds() / long.Seconds() * 100
 	t.Logf("desk: %.1f %% recorder + %.1f %% encoder; with second pane: %.1f + %.1f; x11grab of the bare desk: %.1f; ratio %.2f and %.2f", s1, e1, s2, e2, x, (s1+e1)/x, (s2+e2)/x)
-	_ = exec.ErrDot
 }

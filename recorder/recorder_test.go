@@ -201,3 +201,43 @@ func TestTail_is_bounded(t *testing.T) {
 	g.Expect(len(b.String())).To(gomega.BeNumerically("<=", stderrTail))
 	g.Expect(b.String()).To(gomega.HaveSuffix("end?"))
 }
+
+// A pixel's planes must not depend on what was there before: a block that is skipped wrongly would show old content under a new mask.
+func TestPlanes_turn_is_the_same_with_and_without_history(t *testing.T) {
+	g := gomega.NewWithT(t)
+	const w, h = 38, 10
+	rnd := rand.New(rand.NewPCG(3, 4))
+	p := newPlanes(w, h)
+	pic := newPicture(w, h)
+	for range 200 {
+		c := redaction.Colour{byte(rnd.IntN(256)), byte(rnd.IntN(256)), byte(rnd.IntN(256)), 0}
+		pic.fill(redaction.Rect{X: rnd.IntN(w), Y: rnd.IntN(h), W: 1 + rnd.IntN(8), H: 1 + rnd.IntN(4)}, c)
+		g.Expect(p.turn(pic.pix)).To(gomega.Equal(newPlanes(w, h).turn(pic.pix)))
+	}
+	pic.fill(redaction.Rect{W: w, H: h}, redaction.Black)
+	out := p.turn(pic.pix)
+	g.Expect(out[:w*h]).To(gomega.HaveEach(byte(16)))
+	g.Expect(out[w*h:]).To(gomega.HaveEach(byte(128)))
+	pic.fill(redaction.Rect{W: w, H: h}, redaction.Colour{255, 255, 255, 0})
+	g.Expect(p.turn(pic.pix)[:w*h]).To(gomega.HaveEach(byte(235)))
+	pic.fill(redaction.Rect{W: w, H: h}, redaction.Colour{0, 0, 255, 0})
+	red := p.turn(pic.pix)
+	g.Expect([]byte{red[0], red[w*h], red[w*h*5/4]}).To(gomega.Equal([]byte{82, 90, 240}))
+}
+
+func BenchmarkPlanes(b *testing.B) {
+	l := NewLayout(1280, 800)
+	pic := newPicture(l.WidthPx, l.HeightPx)
+	p := newPlanes(l.WidthPx, l.HeightPx)
+	b.Run("still", func(b *testing.B) {
+		for b.Loop() {
+			p.turn(pic.pix)
+		}
+	})
+	b.Run("all new", func(b *testing.B) {
+		for b.Loop() {
+			p.fresh = true
+			p.turn(pic.pix)
+		}
+	})
+}

@@ -96,6 +96,7 @@ func dial(display, authority string) (*xgb.Conn, net.Conn, error) {
 		conn.Close()
 		return nil, nil, err
 	}
+	conn.SetDeadline(time.Time{})
 	return c, conn, nil
 }
 
