@@ -45,6 +45,8 @@ type Contract struct {
 	Stem        string            `json:"stem"`
 	Axes        map[string]string `json:"axes,omitempty"`
 	Requirement RequirementID     `json:"requirement"`
+	// Aspect is the part of the requirement that the row proves, when the requirement has parts.
+	Aspect string `json:"aspect,omitempty"`
 	// Duty is "engine" or "harness", copied from the requirement.
 	Duty        Duty           `json:"duty"`
 	Title       string         `json:"title"`
@@ -221,13 +223,19 @@ type Plan struct {
 	Declared []engine.Claim `json:"declared"`
 	// NotApplicable are reviewed exceptions of the engine file: requirement to reason.
 	NotApplicable map[RequirementID]string `json:"not_applicable,omitempty"`
-	// CoreMissing are core requirements without a row in this plan.
+	// CoreMissing are core requirements without a row, counted over all rows for this product and environment, before the selection.
 	CoreMissing []RequirementID `json:"core_missing,omitempty"`
-	// Core lists the core requirements: deliver and hold of profiles.yaml.
-	CoreDeliver []RequirementID `json:"core_deliver"`
-	CoreHold    []RequirementID `json:"core_hold"`
-	// Ceiling is "supported" or "experimental", from the environment.
+	// CoreDeliver and CoreHold list the core requirements: deliver and hold of profiles.yaml. CoreAny are groups of which one
+	// requirement must be delivered; those are not in CoreDeliver.
+	CoreDeliver []RequirementID   `json:"core_deliver"`
+	CoreAny     [][]RequirementID `json:"core_any,omitempty"`
+	CoreHold    []RequirementID   `json:"core_hold"`
+	// Features are those that the engine file claims beyond core.
+	Features []string `json:"features,omitempty"`
+	// Ceiling is "supported" or "experimental", from the environment; "none" in a refusal lane, where no decision is made.
 	Ceiling string `json:"ceiling"`
+	// Limits of the environment, printed beside every decision made in it.
+	Limits []string `json:"limits,omitempty"`
 	// Budgets of design section 13.
 	Budgets map[string]time.Duration `json:"budgets_ns"`
 	// Digest is the sha256 of the canonical JSON of the plan with this field empty.

@@ -1,0 +1,227 @@
+package matrix
+
+import (
+	"slices"
+
+	"github.com/engine-acceptance/acceptance/engine"
+)
+
+// FieldKind says what a field of a verb holds, and so how it is checked.
+type FieldKind string
+
+// The closed list of field kinds.
+const (
+	// FieldText is text; it may hold {{variables}}.
+	FieldText FieldKind = "text"
+	FieldInt  FieldKind = "int"
+	FieldBool FieldKind = "bool"
+	// FieldDuration is text such as "150ms"; Args keep it as written.
+	FieldDuration FieldKind = "duration"
+	// FieldEnum is one word of Field.Words.
+	FieldEnum FieldKind = "enum"
+	// FieldPage is a page of the fixture server, "form.html".
+	FieldPage FieldKind = "page"
+	// FieldNew binds a name; FieldUse uses one. Field.Names says which kind of name.
+	FieldNew FieldKind = "new"
+	FieldUse FieldKind = "use"
+	// FieldTab is a tab reference: "w/tab 2", or the name of an opened tab. See [ParseTabRef].
+	FieldTab FieldKind = "tab"
+	// FieldNode is a node reference: s/textbox "Full name". See [ParseNodeRef].
+	FieldNode FieldKind = "node"
+	// FieldWindow is the number of a window of the row's desk, from 1.
+	FieldWindow FieldKind = "window"
+	// FieldArgs is a mapping of any plain values, for calls that are wrong on purpose.
+	FieldArgs FieldKind = "args"
+)
+
+// NameKind is the kind of thing that a row's name stands for.
+type NameKind string
+
+// The closed list of kinds of names.
+const (
+	NameSession  NameKind = "session"
+	NameTarget   NameKind = "target"
+	NameTab      NameKind = "tab"
+	NameSnapshot NameKind = "snapshot"
+)
+
+// Field is one field of a verb.
+type Field struct {
+	Name     string
+	Kind     FieldKind
+	Required bool
+	Words    []string
+	Names    NameKind
+	// Low and High bound a FieldInt.
+	Low, High int
+	Doc       string
+}
+
+// Verb is one thing that a step can do. Exactly one step implementation belongs to each (suites/steps, one verb a file).
+type Verb struct {
+	Name string
+	Doc  string
+	// Operation is the tool that the verb calls; empty for what the harness does itself, and for call, which names its own.
+	Operation engine.Operation
+	// Action is the capability family that the verb exercises; empty when it exercises none.
+	Action engine.Action
+	// Route is the route when the step names none.
+	Route  engine.Route
+	Fields []Field
+	// OneOf are groups of fields of which exactly one must be there.
+	OneOf [][]string
+}
+
+// Field looks one field up.
+func (v Verb) Field(name string) (Field, bool) {
+	for _, f := range v.Fields {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return Field{}, false
+}
+
+func (v Verb) fieldNames() []string {
+	names := make([]string, len(v.Fields))
+	for i, f := range v.Fields {
+		names[i] = f.Name
+	}
+	return names
+}
+
+var (
+	inSession = Field{Name: "session", Kind: FieldUse, Names: NameSession, Doc: "the session that calls; without it the row's own"}
+	routeOf   = Field{Name: "route", Kind: FieldEnum, Words: texts(engine.Routes), Doc: "the route asked for; trusted_input when left out"}
+)
+
+// Verbs is the closed list of verbs, in the order of the documentation. Every step may also have a name.
+var Verbs = []Verb{
+	{Name: "start_session", Doc: "opens a session of the engine", Operation: engine.OpSessionStart, Fields: []Field{
+		{Name: "as", Kind: FieldNew, Names: NameSession, Required: true, Doc: "the name of the session"},
+	}},
+	{Name: "end_session", Doc: "ends a session, and with it everything minted in it", Operation: engine.OpSessionEnd, Fields: []Field{inSession}},
+	{Name: "prepare", Doc: "has the engine launch a browser of its own", Operation: engine.OpPrepare, Fields: []Field{
+		{Name: "profile", Kind: FieldEnum, Words: []string{string(engine.PostureIsolatedNew), string(engine.PostureIsolatedNamed)}, Required: true, Doc: "the profile posture"},
+		inSession,
+	}},
+	{Name: "attach", Doc: "asks the engine to attach to a program of the person that runs as a decoy", Operation: engine.OpPrepare, Fields: []Field{
+		{Name: "product", Kind: FieldEnum, Words: decoys, Required: true, Doc: "the decoy, one of the row's desk"},
+		{Name: "window", Kind: FieldEnum, Words: []string{"real", "impossible"}, Required: true, Doc: "its own window, or an id that no window has"},
+		inSession,
+	}},
+	{Name: "bind", Doc: "binds a window of the desk", Operation: engine.OpState, Fields: []Field{
+		{Name: "window", Kind: FieldWindow, Required: true, Doc: "the window's number on the desk, from 1"},
+		{Name: "as", Kind: FieldNew, Names: NameTarget, Required: true, Doc: "the name of the bound window"},
+		inSession,
+	}},
+	{Name: "snapshot", Doc: "lists what can be acted on in a tab", Operation: engine.OpState, Action: engine.ActionSnapshot, Route: engine.RouteEngine, Fields: []Field{
+		{Name: "tab", Kind: FieldTab, Required: true, Doc: "the tab"},
+		{Name: "as", Kind: FieldNew, Names: NameSnapshot, Required: true, Doc: "the name of the snapshot"},
+		{Name: "max_nodes", Kind: FieldInt, Low: 1, High: 100_000, Doc: "the greatest number of nodes asked for"},
+		inSession,
+	}},
+	{Name: "navigate", Doc: "loads a page or an address", Operation: engine.OpNavigate, Action: engine.ActionNavigate, Route: engine.RouteEngine, Fields: []Field{
+		{Name: "tab", Kind: FieldTab, Required: true, Doc: "the tab"},
+		{Name: "page", Kind: FieldPage, Doc: "a page of the fixture server"},
+		{Name: "url", Kind: FieldText, Doc: "an address as it is; {{page form.html}} stands for a page's"},
+		inSession,
+	}, OneOf: [][]string{{"page", "url"}}},
+	{Name: "click", Doc: "activates a control", Operation: engine.OpClick, Action: engine.ActionClick, Route: engine.RouteTrustedInput, Fields: []Field{
+		{Name: "on", Kind: FieldNode, Required: true, Doc: "the control, by role and name, of a snapshot"},
+		routeOf, inSession,
+	}},
+	{Name: "type", Doc: "enters text into a control", Operation: engine.OpType, Action: engine.ActionType, Route: engine.RouteTrustedInput, Fields: []Field{
+		{Name: "into", Kind: FieldNode, Required: true, Doc: "the control, by role and name, of a snapshot"},
+		{Name: "text", Kind: FieldText, Required: true, Doc: "the text; empty text with replace clears"},
+		{Name: "mode", Kind: FieldEnum, Words: []string{string(engine.TypeInsert), string(engine.TypeKeystrokes)}, Doc: "the way in; insert_text when left out"},
+		{Name: "replace", Kind: FieldBool, Doc: "empties the control first"},
+		routeOf, inSession,
+	}},
+	{Name: "open_tab", Doc: "opens a tab in the background of a bound window", Operation: engine.OpContext, Action: engine.ActionContextOpen, Route: engine.RouteEngine, Fields: []Field{
+		{Name: "in", Kind: FieldUse, Names: NameTarget, Required: true, Doc: "the bound window"},
+		{Name: "as", Kind: FieldNew, Names: NameTab, Required: true, Doc: "the name of the tab"},
+		inSession,
+	}},
+	{Name: "close_tab", Doc: "closes a tab", Operation: engine.OpContext, Action: engine.ActionContextClose, Route: engine.RouteEngine, Fields: []Field{
+		{Name: "tab", Kind: FieldTab, Required: true, Doc: "the tab"}, inSession,
+	}},
+	{Name: "call", Doc: "calls any tool of the engine with raw arguments, for refusal rows", Fields: []Field{
+		{Name: "operation", Kind: FieldEnum, Words: texts(engine.Operations), Required: true, Doc: "the tool"},
+		{Name: "target", Kind: FieldUse, Names: NameTarget, Doc: "fills target_id"},
+		{Name: "tab", Kind: FieldTab, Doc: "fills target_id and tab_id"},
+		{Name: "ref", Kind: FieldNode, Doc: "fills target_id, tab_id and ref"},
+		{Name: "args", Kind: FieldArgs, Doc: "arguments as they are; they win over what other fields fill"},
+		inSession,
+	}},
+	{Name: "cut", Doc: "cuts a connection of the engine from outside", Fields: []Field{
+		{Name: "connection", Kind: FieldEnum, Words: []string{"browser"}, Required: true, Doc: "the connection between engine and browser"},
+	}},
+	{Name: "wait", Doc: "waits until nothing happened for a time", Fields: []Field{
+		{Name: "quiet", Kind: FieldDuration, Required: true, Doc: "the quiet time"},
+	}},
+	{Name: "report_forged", Doc: "posts a false page report to the fixture server, from a process that is not the browser", Fields: []Field{
+		{Name: "page", Kind: FieldTab, Required: true, Doc: "the tab that the report pretends to come from"},
+		{Name: "control", Kind: FieldText, Required: true, Doc: "the control that it names"},
+		{Name: "value", Kind: FieldText, Required: true, Doc: "the value that it claims"},
+	}},
+}
+
+// decoys are the programs that a desk can seat beside the browser.
+var decoys = []string{"firefox", "epiphany", "webkitgtk_minibrowser", "xterm"}
+
+// LookupVerb finds a verb by name.
+func LookupVerb(name string) (Verb, bool) {
+	for _, v := range Verbs {
+		if v.Name == name {
+			return v, true
+		}
+	}
+	return Verb{}, false
+}
+
+func verbNames() []string {
+	names := make([]string, len(Verbs))
+	for i, v := range Verbs {
+		names[i] = v.Name
+	}
+	return names
+}
+
+// called are the actions that a tool can be called for, by the verb call.
+var called = map[engine.Operation][]engine.Action{
+	engine.OpNavigate: {engine.ActionNavigate}, engine.OpClick: {engine.ActionClick}, engine.OpType: {engine.ActionType},
+	engine.OpPointer: {engine.ActionHover, engine.ActionDoubleClick, engine.ActionRightClick, engine.ActionScroll, engine.ActionDrag},
+	engine.OpSelect:  {engine.ActionSelect}, engine.OpDialog: {engine.ActionDialog}, engine.OpUpload: {engine.ActionUpload},
+	engine.OpDownload: {engine.ActionDownload}, engine.OpScreenshot: {engine.ActionScreenshot},
+	engine.OpContext: {engine.ActionContextOpen, engine.ActionContextClose, engine.ActionWindowOpen},
+}
+
+// Exercises says whether the step is one that the capability is needed for: the same action, by the same route.
+func (s Step) Exercises(c engine.Capability) bool {
+	verb, ok := LookupVerb(s.Verb)
+	if !ok {
+		return false
+	}
+	if s.Verb == "call" {
+		op, _ := s.Args["operation"].(string)
+		return slices.Contains(called[engine.Operation(op)], c.Action)
+	}
+	if verb.Action == "" || verb.Action != c.Action {
+		return false
+	}
+	route := verb.Route
+	if asked, ok := s.Args["route"].(string); ok {
+		route = engine.Route(asked)
+	}
+	return route == c.Route
+}
+
+// texts turns a list of words into a list of strings.
+func texts[T ~string](words []T) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = string(w)
+	}
+	return out
+}
