@@ -3,7 +3,6 @@
 package desk_test
 
 import (
-	"os/exec"
 	"testing"
 	"time"
 
@@ -71,7 +70,7 @@ func TestControls_commit_every_kind_and_leave_the_desk_as_it_was(t *testing.T) {
 			mark, logged := s.person.Mark(), s.sentinel.Mark()
 			g.Expect(s.person.Type(t.Context(), 40)).To(Succeed())
 			g.Expect(s.sentinel.Echo(t.Context())).To(Succeed())
-			report := person.Check(s.person.Since(mark), s.sentinel.Since(logged), person.DefaultLate)
+			report := person.Check(s.person.Since(mark), s.sentinel.Since(logged), late)
 			g.Expect(report.OK()).To(BeTrue(), report.String())
 
 			// With the focus elsewhere nothing is committed.
@@ -110,9 +109,6 @@ func outline(g Gomega, t *testing.T, s seated) []any {
 
 func TestControls_give_the_clipboard(t *testing.T) {
 	g := NewWithT(t)
-	if _, err := exec.LookPath("xclip"); err == nil {
-		t.Log("xclip is there, but the selection is asked for by hand all the same")
-	}
 	s := seat(g, t, desk.Config{})
 	_, err := controls.Start(t.Context(), s.StartRole, controls.Options{Clipboard: "ä text"})
 	g.Expect(err).NotTo(HaveOccurred())

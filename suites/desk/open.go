@@ -333,6 +333,10 @@ func (d *Desk) startManager(ctx context.Context, programs map[string]string) err
 		return &ReadinessError{Part: name, Err: err}
 	}
 	d.facts.ManagerName, d.facts.ManagerVersion = m.Name, m.Version
+	// A quiet colour behind the windows, for the film's sake: root background, ClearArea of all.
+	if err := c.Send(xwire.Req(2, 0).U32(c.Root, 0x2, 0x46525b), xwire.Req(61, 0).U32(c.Root).I16(0, 0).U16(0, 0)); err != nil {
+		return &ReadinessError{Part: name, Err: err}
+	}
 	if err := d.during(ctx, wm, d.firstTrip); err != nil {
 		return &ReadinessError{Part: name, Err: fmt.Errorf("round trip: %w", err)}
 	}

@@ -337,7 +337,9 @@ func (r *role) serve(ctx context.Context, q talk.Request) (any, error) {
 		if err := r.c.Send(r.c.ToManager(r.win, a["_NET_ACTIVE_WINDOW"], 2, 0, 0)); err != nil {
 			return nil, err
 		}
-		return r.whereAfter(ctx, func(p Placement) bool { return p.Focused && p.Shown && p.Overlapped == 0 && p.FrameRect.Contains(p.Client) })
+		return r.whereAfter(ctx, func(p Placement) bool {
+			return p.Focused && p.Shown && p.Overlapped == 0 && p.FrameRect.Contains(p.Client)
+		})
 	case "minimise":
 		if err := r.c.Send(r.c.ToManager(r.win, a["WM_CHANGE_STATE"], 3)); err != nil {
 			return nil, err

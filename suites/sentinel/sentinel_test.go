@@ -1,0 +1,83 @@
+package sentinel
+
+import (
+	"image/color"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/engine-acceptance/acceptance/suites/xwire"
+)
+
+func TestKeymap(t *testing.T) {
+	g := NewWithT(t)
+	b := make([]byte, 32)
+	b[0], b[1] = 1, 2
+	for _, s := range []uint32{'a', 0, '1', '!', 0xff0d, 0} {
+		b = le.AppendUint32(b, s)
+	}
+	m := parseKeymap(38, b)
+	for _, c := range []struct {
+		code  byte
+		state uint16
+		want  string
+	}{{38, 0, "a"}, {38, 1, "A"}, {38, 2, "A"}, {38, 3, "a"}, {39, 0, "1"}, {39, 1, "!"}, {39, 2, "1"}, {40, 0, "\n"}, {41, 0, ""}, {7, 0, ""}} {
+		g.Expect(character(m.sym(c.code, c.state))).To(Equal(c.want), "%+v", c)
+	}
+	g.Expect(parseKeymap(8, nil).sym(8, 0)).To(BeZero())
+}
+
+func TestDecode_survives_any_bytes(t *testing.T) {
+	g := NewWithT(t)
+	r := &role{}
+	for kind := range 128 {
+		for _, n := range []int{0, 1, 31, 32} {
+			e := r.decode(xwire.Event{Kind: byte(kind), Raw: make([]byte, n), Sent: true, Mono: 5})
+			g.Expect(e.Kind).NotTo(BeEmpty())
+			g.Expect(e.Sent).To(BeTrue())
+		}
+	}
+}
+
+func TestRectangles(t *testing.T) {
+	g := NewWithT(t)
+	screen := xwire.Rect{Width: 1280, Height: 800}
+	target := xwire.Rect{X: 240, Y: -20, Width: 900, Height: 600}
+	g.Expect(Fully(target, screen)).To(Equal(xwire.Rect{X: 240, Width: 900, Height: 580}))
+	g.Expect(Partly(target, screen, 0.25).Width).To(Equal(225))
+	beside, err := Beside(target, screen)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(beside.Overlap(target)).To(BeZero())
+	g.Expect(screen.Contains(beside)).To(BeTrue())
+	_, err = Beside(screen, screen)
+	g.Expect(err).To(HaveOccurred())
+}
+
+func TestPicture_shows_what_was_typed(t *testing.T) {
+	g := NewWithT(t)
+	f, err := loadFaces()
+	g.Expect(err).NotTo(HaveOccurred())
+	p := picture{width: 400, height: 300, heading: "H", colors: paper, now: time.Unix(0, 0)}
+	ink := func() (n int) {
+		img := p.sheet(f)
+		for i := 0; i < len(img.Pix); i += 4 {
+			if (color.RGBA{img.Pix[i], img.Pix[i+1], img.Pix[i+2], img.Pix[i+3]}) == paper.ink {
+				n++
+			}
+		}
+		return n
+	}
+	g.Expect(ink()).To(BeZero())
+	p.typed = []rune("hello")
+	some := ink()
+	g.Expect(some).To(BeNumerically(">", 20))
+	p.typed = []rune("hello hello")
+	g.Expect(ink()).To(BeNumerically(">", some))
+	before := p.head(f)
+	p.beat++
+	g.Expect(p.head(f).Pix).NotTo(Equal(before.Pix), "the beat is seen")
+	p.width, p.height = 60, headPx+footPx+20 // smallest
+	p.sheet(f)
+	g.Expect(wrap([]rune("abc\nde"), 2)).To(Equal([][]rune{[]rune("ab"), []rune("c"), []rune("de")}))
+}
