@@ -3,7 +3,11 @@ package x11
 import (
 	"context"
 	"fmt"
+	"math/bits"
 )
+
+// localClientPID asks X-Resource for the process of a local client.
+const localClientPID = 2
 
 // Names of the extensions that this package speaks.
 const (
@@ -147,7 +151,7 @@ func (c *Conn) ClientPIDRequest(ctx context.Context, resource uint32) (*Request,
 	if err != nil {
 		return nil, err
 	}
-	return NewRequest(e.Major, 4).U32(1, resource, 2), nil
+	return NewRequest(e.Major, 4).U32(1, resource, localClientPID), nil
 }
 
 // ParseClientPID reads the reply to ClientPIDRequest. mask is Setup.ResourceMask.
@@ -157,8 +161,11 @@ func ParseClientPID(r Reply, resource, mask uint32) (int, error) {
 		if !r.Has(off, 12) {
 			return 0, fmt.Errorf("process of 0x%x: %w", resource, ErrMalformed)
 		}
+		// X.Org (21.1.7) writes the id of a big-endian client in that client's byte order, not in the asker's; who
+		// does not know it finds no process for such a client.
 		client, kind, n := r.U32(off), r.U32(off+4), r.U32(off+8)
-		if client&^mask == resource&^mask && kind == 2 && n == 4 && r.Has(off+12, 4) {
+		same := client&^mask == resource&^mask || bits.ReverseBytes32(client)&^mask == resource&^mask
+		if same && kind == localClientPID && n == 4 && r.Has(off+12, 4) {
 			if pid := int32(r.U32(off + 12)); pid > 0 {
 				return int(pid), nil
 			}
