@@ -52,11 +52,15 @@ func codeTextFor(c FilmConfig, n int, capNS int64) string {
 	return fmt.Sprintf("%s|%s|%s|%s|%d|%d", codeVersion, c.RunID, c.RowID, shortCommit(c.Commit), n, capNS/1e6)
 }
 
-// compose draws a held frame with its masks on the canvas.
-func (f *Film) compose(h *heldFrame, rects []redaction.Rect, known bool) {
+// compose draws a held frame with its masks on the canvas and returns how many windows of strangers are black, -1 for the whole desk.
+func (f *Film) compose(h *heldFrame, rects []redaction.Rect, known bool) (strangers int) {
 	l, p, s := f.layout, f.canvas, h.shot
 	// Masked in place: the capture is ours alone, and nothing unmasked is ever copied.
-	redaction.Mask(s.desk, l.Desk.W, l.Desk.H, l.Desk.W*4, rects, redaction.Black)
+	desk := []redaction.Rect{{W: l.Desk.W, H: l.Desk.H}}
+	if strangers = -1; !s.shaky {
+		desk, strangers = deskMasks(s.layers, rects, l.Desk.W, l.Desk.H)
+	}
+	redaction.Mask(s.desk, l.Desk.W, l.Desk.H, l.Desk.W*4, desk, redaction.Black)
 	p.blit(l.Desk, s.desk, l.Desk.W)
 	p.sprite(l.Desk, s.mouse)
 	if now := (paneNow{s.state, known}); now != f.label {
@@ -65,7 +69,7 @@ func (f *Film) compose(h *heldFrame, rects []redaction.Rect, known bool) {
 	}
 	if s.state != PaneOwn && s.state != PaneInactive {
 		p.hatch(l.Pane)
-		return
+		return strangers
 	}
 	for _, r := range rects {
 		pr := paneRect(r, s.win, s.scale)
@@ -74,6 +78,7 @@ func (f *Film) compose(h *heldFrame, rects []redaction.Rect, known bool) {
 	p.blit(redaction.Rect{X: l.Pane.X, Y: l.Pane.Y, W: s.paneW, H: s.paneH}, s.pane, s.paneW)
 	p.fill(redaction.Rect{X: l.Pane.X + s.paneW, Y: l.Pane.Y, W: l.Pane.W - s.paneW, H: l.Pane.H}, ground)
 	p.fill(redaction.Rect{X: l.Pane.X, Y: l.Pane.Y + s.paneH, W: s.paneW, H: l.Pane.H - s.paneH}, ground)
+	return strangers
 }
 
 // paneNow is what the pane's label depends on; the zero value is drawn over by the first frame.

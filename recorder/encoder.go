@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	frameWriteBudget = 5 * time.Second // an encoder that takes no frame for so long is hung
-	encoderGrace     = 2 * time.Second // from end of input to SIGTERM, and from there to SIGKILL
+	frameWriteBudget = 10 * time.Second // an encoder that takes no frame for so long is hung
+	encoderGrace     = 2 * time.Second  // from end of input to SIGTERM, and from there to SIGKILL
 	stderrTail       = 4 << 10
 )
 

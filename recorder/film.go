@@ -65,7 +65,9 @@ type Film struct {
 	mu      sync.Mutex
 	window  uint32
 	visible bool
+	own     []uint32
 	stills  []chan *picture // wanted of the next capture
+	taken   int             // captures
 	ended   bool
 	err     error
 
@@ -218,11 +220,27 @@ func (f *Film) Target(window uint32, visible bool) {
 	f.window, f.visible = window, visible
 }
 
+// Own names the windows of the harness itself, such as the person's, by their own ids. They hold no secrets: from now on they show where they lie
+// above the target, and every window that is neither one of them nor the target is black, as is the frame that the window manager draws around the target.
+// Before Own is called, all windows show and masks cover whatever lies above them.
+func (f *Film) Own(windows ...uint32) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.own = append([]uint32{}, windows...)
+}
+
 // Layout returns where the parts of each frame are.
 func (f *Film) Layout() Layout { return f.layout }
 
 // Done is closed when the film has ended, by Stop or by a failure.
 func (f *Film) Done() <-chan struct{} { return f.done }
+
+// Captures returns how many pictures were taken so far. On a busy machine it is less than the frames that are due.
+func (f *Film) Captures() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.taken
+}
 
 // Err returns the first failure so far, an [*Error], or nil.
 func (f *Film) Err() error {
@@ -320,7 +338,7 @@ run:
 // capture takes one picture for every frame that is due.
 func (f *Film) capture(n *int, iv int64) error {
 	f.mu.Lock()
-	window, visible := f.window, f.visible
+	window, visible, own := f.window, f.visible, f.own
 	stills := f.stills
 	f.stills = nil
 	f.mu.Unlock()
@@ -334,6 +352,7 @@ func (f *Film) capture(n *int, iv int64) error {
 	}
 	s := f.free[len(f.free)-1]
 	f.src.target(window)
+	f.src.own(own)
 	h := &heldFrame{n: *n, shot: s, stills: stills, chrome: f.chrome()}
 	h.cap = monotonic()
 	if err := f.src.grab(s); err != nil {
@@ -349,6 +368,9 @@ func (f *Film) capture(n *int, iv int64) error {
 		s.state = PaneInactive
 	}
 	f.report.captures++
+	f.mu.Lock()
+	f.taken++
+	f.mu.Unlock()
 	f.report.captNS += after - h.cap
 	f.report.MaxLateMS = max(f.report.MaxLateMS, float64(h.cap-(f.t0+int64(*n)*iv))/1e6)
 	*n += h.count
@@ -391,7 +413,7 @@ func (f *Film) release() error {
 	f.held = f.held[1:]
 	begin := monotonic()
 	rects, known := f.masks(h)
-	f.compose(h, rects, known)
+	strangers := f.compose(h, rects, known)
 	for _, c := range h.stills {
 		p := newPicture(f.canvas.w, f.canvas.h)
 		copy(p.pix, f.canvas.pix)
@@ -407,7 +429,7 @@ func (f *Film) release() error {
 		if err := f.enc.write(pixels); err != nil {
 			return err
 		}
-		if err := f.side.frame(sideFrame{N: n, CapNS: h.cap, Repeated: i > 0, Masks: len(rects), Known: known, Pane: h.shot.state, Window: h.shot.win, Scale: h.shot.scale}); err != nil {
+		if err := f.side.frame(sideFrame{N: n, CapNS: h.cap, Repeated: i > 0, Masks: len(rects), Known: known, Strangers: strangers, Pane: h.shot.state, Window: h.shot.win, Scale: h.shot.scale}); err != nil {
 			return fail("film", writeKind(err), err)
 		}
 		f.report.writeNS += monotonic() - begin

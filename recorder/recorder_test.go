@@ -241,3 +241,63 @@ func BenchmarkPlanes(b *testing.B) {
 		}
 	})
 }
+
+// deskMasks is compared with painting window over window, pixel by pixel.
+func TestDeskMasks_against_painting(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	const w, h = 40, 30
+	some := func() redaction.Rect {
+		return redaction.Rect{X: rnd.IntN(w) - 5, Y: rnd.IntN(h) - 5, W: 1 + rnd.IntN(20), H: 1 + rnd.IntN(20)}
+	}
+	for range 300 {
+		var layers []layer
+		at := rnd.IntN(4)
+		for i := range 4 {
+			l := layer{rect: some(), kind: own}
+			if rnd.IntN(3) == 0 {
+				l.kind = stranger
+			}
+			if i == at {
+				l.kind = target
+				l.inner = redaction.Rect{X: l.rect.X + 1, Y: l.rect.Y + 2, W: l.rect.W - 2, H: l.rect.H - 3}
+			}
+			layers = append(layers, l)
+		}
+		rects := []redaction.Rect{some(), some()}
+		want := make([]byte, w*h*4)
+		for _, l := range layers {
+			c := redaction.Colour{9, 9, 9, 9}
+			if l.kind != own {
+				c = redaction.Colour{1, 1, 1, 1} // black, also the frame
+			}
+			redaction.Mask(want, w, h, w*4, []redaction.Rect{l.rect}, c)
+			if l.kind == target {
+				redaction.Mask(want, w, h, w*4, []redaction.Rect{l.inner}, redaction.Colour{9, 9, 9, 9})
+				redaction.Mask(want, w, h, w*4, rects, redaction.Colour{1, 1, 1, 1})
+			}
+		}
+		masks, _ := deskMasks(layers, rects, w, h)
+		got := make([]byte, w*h*4)
+		redaction.Mask(got, w, h, w*4, masks, redaction.Colour{1, 1, 1, 1})
+		for i := 0; i < len(want); i += 4 {
+			if (want[i] == 1) != (got[i] == 1) {
+				t.Fatalf("pixel %d,%d: masked %v, want %v\n%+v\n%v", i/4%w, i/4/w, got[i] == 1, want[i] == 1, layers, rects)
+			}
+		}
+	}
+}
+
+func TestDeskMasks_fail_closed(t *testing.T) {
+	g := gomega.NewWithT(t)
+	r := []redaction.Rect{{X: 1, Y: 1, W: 5, H: 5}}
+	m, _ := deskMasks(nil, r, 10, 10)
+	g.Expect(m).To(gomega.Equal(r))
+	m, _ = deskMasks([]layer{{rect: redaction.Rect{W: 10, H: 10}, kind: own}}, r, 10, 10)
+	g.Expect(m).To(gomega.Equal(r), "a target that is not among the windows keeps its masks on top of all")
+	var many []redaction.Rect
+	for i := range maxMasks + 1 {
+		many = append(many, redaction.Rect{X: i, W: 1, H: 1})
+	}
+	m, _ = deskMasks([]layer{{rect: redaction.Rect{W: 10, H: 10}, kind: target}}, many, 10, 10)
+	g.Expect(m).To(gomega.Equal([]redaction.Rect{{W: 10, H: 10}}))
+}

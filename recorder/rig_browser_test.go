@@ -90,7 +90,7 @@ func newDesk(t testing.TB) *desk {
 	xvfb.ExtraFiles = []*os.File{w}
 	d.server = child(t, xvfb)
 	w.Close()
-	r.SetReadDeadline(time.Now().Add(10 * time.Second))
+	r.SetReadDeadline(time.Now().Add(40 * time.Second))
 	line, err := bufio.NewReader(r).ReadString('\n')
 	r.Close()
 	if err != nil {
@@ -104,14 +104,14 @@ func newDesk(t testing.TB) *desk {
 	d.c = c
 	t.Cleanup(c.Close)
 	d.root = xproto.Setup(c).DefaultScreen(c).Root
-	child(t, d.command("openbox"))
-	d.eventually(func() bool { return len(d.prop(d.root, "_NET_SUPPORTING_WM_CHECK")) == 4 })
+	child(t, d.command("openbox", "--sm-disable"))
+	d.eventually(func() bool { return len(d.prop(d.root, "_NET_SUPPORTING_WM_CHECK")) == 4 && len(d.prop(d.root, "_NET_WORKAREA")) > 0 })
 	return d
 }
 
 func (d *desk) eventually(f func() bool) {
 	d.t.Helper()
-	gomega.NewWithT(d.t).Eventually(f, "20s", "50ms").Should(gomega.BeTrue())
+	gomega.NewWithT(d.t).Eventually(f, "60s", "50ms").Should(gomega.BeTrue())
 }
 
 func (d *desk) command(name string, args ...string) *exec.Cmd {
@@ -158,7 +158,11 @@ func (d *desk) window(title string, r redaction.Rect, colour uint32) xproto.Wind
 	xproto.MapWindow(d.c, id)
 	d.eventually(func() bool {
 		a, err := xproto.GetWindowAttributes(d.c, id).Reply()
-		return err == nil && a.MapState == xproto.MapStateViewable
+		if err != nil || a.MapState != xproto.MapStateViewable {
+			xproto.MapWindow(d.c, id) // a window manager that is still starting may have lost the first request
+			return false
+		}
+		return true
 	})
 	return id
 }

@@ -25,14 +25,15 @@ type sideHeader struct {
 }
 
 type sideFrame struct {
-	N        int            `json:"n"`
-	CapNS    int64          `json:"cap_mono_ns"`
-	Repeated bool           `json:"repeated"`
-	Masks    int            `json:"masks"`       // rectangles that were blackened
-	Known    bool           `json:"masks_known"` // false: the whole window was
-	Pane     PaneState      `json:"pane"`
-	Window   redaction.Rect `json:"window"` // the target on the desk
-	Scale    int            `json:"scale"`  // the pane shows it at 1/scale
+	N         int            `json:"n"`
+	CapNS     int64          `json:"cap_mono_ns"`
+	Repeated  bool           `json:"repeated"`
+	Masks     int            `json:"masks"`       // rectangles that were blackened
+	Known     bool           `json:"masks_known"` // false: the whole window was
+	Strangers int            `json:"strangers"`   // windows that are neither ours nor the target, shown black; -1: the whole desk was
+	Pane      PaneState      `json:"pane"`
+	Window    redaction.Rect `json:"window"` // the target on the desk
+	Scale     int            `json:"scale"`  // the pane shows it at 1/scale
 }
 
 // sideFile is written as the film goes and flushed once a second of frames.

@@ -19,6 +19,7 @@ type source interface {
 	size() (w, h int)
 	newShot() (*shot, error)
 	target(window uint32)
+	own(windows []uint32) // nil: layers are not looked at
 	grab(*shot) error
 	close()
 	abort() // from any goroutine: makes a grab that hangs fail
@@ -35,4 +36,7 @@ type shot struct {
 	state PaneState
 	mouse sprite
 	seg   uint32 // of the source
+
+	layers []layer // nil: not looked at
+	shaky  bool    // windows moved during every attempt at this capture, so that layers do not fit the picture
 }

@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +26,8 @@ import (
 // xgb prints to stderr what its callers get as errors anyway.
 func init() { xgb.Logger = log.New(io.Discard, "", 0) }
 
-const displayBudget = 5 * time.Second
+// displayBudget bounds the wait for the X server: to connect, and for one capture.
+const displayBudget = 10 * time.Second
 
 // x11 captures the root window and one window's own pixels over a connection of its own.
 type x11 struct {
@@ -40,6 +42,9 @@ type x11 struct {
 	ww, wh   int
 	pixmap   xproto.Pixmap
 	redirect bool
+	ours     []uint32
+	layers   []layer
+	dirty    bool // layers are older than the last change
 }
 
 // segment is memory that we share with the X server. It has no name and vanishes with the two of us.
@@ -155,7 +160,8 @@ func (x *x11) setup() error {
 		return fmt.Errorf("desk has depth %d, want 24", d)
 	}
 	x.root, x.w, x.h = scr.Root, int(scr.WidthInPixels), int(scr.HeightInPixels)
-	return nil
+	// Told of every window that comes, goes, moves or is restacked.
+	return xproto.ChangeWindowAttributesChecked(x.c, x.root, xproto.CwEventMask, []uint32{xproto.EventMaskSubstructureNotify}).Check()
 }
 
 func (x *x11) size() (int, int) { return x.w, x.h }
@@ -209,6 +215,7 @@ func (x *x11) target(window uint32) {
 		x.redirect = false
 	}
 	x.win = w
+	x.dirty = true
 	if w == 0 {
 		return
 	}
@@ -224,25 +231,134 @@ func (x *x11) dropPixmap() {
 	}
 }
 
-// grab takes both pictures. A server that does not answer within displayBudget ends the connection.
-func (x *x11) grab(s *shot) error {
-	x.conn.SetDeadline(time.Now().Add(displayBudget))
+// own names the windows of the harness.
+func (x *x11) own(windows []uint32) {
+	if !slices.Equal(windows, x.ours) {
+		x.ours, x.dirty = windows, true
+	}
+}
+
+// events takes what the server has told since the last call.
+func (x *x11) events() {
 	for {
 		ev, xerr := x.c.PollForEvent()
 		if ev == nil && xerr == nil {
-			break
+			return
 		}
 		switch e := ev.(type) {
 		case xproto.MapNotifyEvent:
+			x.dirty = true
 			if e.Window == x.win {
 				x.dropPixmap() // a new mapping has new pixels
 			}
 		case xproto.UnmapNotifyEvent:
+			x.dirty = true
 			if e.Window == x.win {
 				x.dropPixmap()
 			}
+		case xproto.ConfigureNotifyEvent, xproto.ReparentNotifyEvent, xproto.DestroyNotifyEvent, xproto.CirculateNotifyEvent, xproto.GravityNotifyEvent:
+			x.dirty = true
 		}
 	}
+}
+
+// readLayers asks for the top-level windows, bottom to top.
+func (x *x11) readLayers() error {
+	x.dirty = false
+	x.layers = []layer{}
+	ours := map[xproto.Window]bool{}
+	for _, w := range x.ours {
+		ours[x.topOf(xproto.Window(w))] = true
+	}
+	var targetTop xproto.Window
+	if x.win != 0 {
+		targetTop = x.topOf(x.win)
+	}
+	tree, err := xproto.QueryTree(x.c, x.root).Reply()
+	if err != nil || tree == nil {
+		return fail("film", ErrDisplay, orEOF(err))
+	}
+	type asked struct {
+		attr xproto.GetWindowAttributesCookie
+		geom xproto.GetGeometryCookie
+	}
+	all := make([]asked, len(tree.Children))
+	for i, w := range tree.Children {
+		all[i] = asked{xproto.GetWindowAttributes(x.c, w), xproto.GetGeometry(x.c, xproto.Drawable(w))}
+	}
+	for i, w := range tree.Children {
+		a, aerr := all[i].attr.Reply()
+		g, gerr := all[i].geom.Reply()
+		if aerr != nil || gerr != nil || a == nil || g == nil { // it is gone; an event tells so
+			continue
+		}
+		if a.MapState != xproto.MapStateViewable || a.Class == xproto.WindowClassInputOnly {
+			continue
+		}
+		border := 2 * int(g.BorderWidth)
+		l := layer{window: uint32(w), rect: redaction.Rect{X: int(g.X), Y: int(g.Y), W: int(g.Width) + border, H: int(g.Height) + border}}
+		switch {
+		case w == targetTop:
+			l.kind = target
+			if at, err := xproto.TranslateCoordinates(x.c, x.win, x.root, 0, 0).Reply(); err == nil && at != nil {
+				if g, err := xproto.GetGeometry(x.c, xproto.Drawable(x.win)).Reply(); err == nil && g != nil {
+					l.inner = redaction.Rect{X: int(at.DstX), Y: int(at.DstY), W: int(g.Width), H: int(g.Height)}
+				}
+			}
+		case ours[w]:
+			l.kind = own
+		}
+		x.layers = append(x.layers, l)
+	}
+	return nil
+}
+
+// topOf returns the child of the root that holds w.
+func (x *x11) topOf(w xproto.Window) xproto.Window {
+	for range 8 { // frames are one or two deep
+		t, err := xproto.QueryTree(x.c, w).Reply()
+		if err != nil || t == nil {
+			return 0
+		}
+		if t.Parent == x.root || t.Parent == 0 {
+			return w
+		}
+		w = t.Parent
+	}
+	return 0
+}
+
+// grabTries bounds how often a capture is repeated because windows moved during it.
+const grabTries = 3
+
+// grab takes both pictures, and where the windows are. A server that does not answer within displayBudget ends the connection.
+func (x *x11) grab(s *shot) error {
+	x.conn.SetDeadline(time.Now().Add(displayBudget))
+	defer x.conn.SetDeadline(time.Time{}) // between captures the encoder may take its time
+	for try := 1; ; try++ {
+		x.events()
+		if x.ours != nil && x.dirty {
+			if err := x.readLayers(); err != nil {
+				return err
+			}
+		}
+		if err := x.pictures(s); err != nil {
+			return err
+		}
+		// Events from before the picture's reply were delivered before it: none means that layers fit the picture.
+		x.events()
+		s.layers, s.shaky = nil, false
+		if x.ours == nil {
+			return nil
+		}
+		s.layers, s.shaky = x.layers, x.dirty
+		if !x.dirty || try == grabTries {
+			return nil
+		}
+	}
+}
+
+func (x *x11) pictures(s *shot) error {
 	desk := xshm.GetImage(x.c, xproto.Drawable(x.root), 0, 0, uint16(x.w), uint16(x.h), 0xffffffff, xproto.ImageFormatZPixmap, xshm.Seg(s.seg), 0)
 	mouse := xfixes.GetCursorImage(x.c)
 	var attr xproto.GetWindowAttributesCookie
