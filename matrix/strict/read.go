@@ -87,6 +87,9 @@ func parse(data []byte) (root *yaml.Node, err error) {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
+// parserMessage are the messages of the library's parser, as opposed to its scanner.
+var parserMessage = regexp.MustCompile(`^did not find expected (<|'-'|key|node content|',')`)
+
 // place finds the line of a parser's error and rewords it.
 func place(err error, data []byte) (int, string) {
 	if errors.Is(err, errSecond) {
@@ -104,8 +107,11 @@ func place(err error, data []byte) (int, string) {
 	}
 	line, _ := strconv.Atoi(m[1])
 	message := m[2]
+	if parserMessage.MatchString(message) {
+		line++ // the library counts these from 0, and those of its scanner from 1
+	}
 	lines := strings.Split(string(data), "\n")
-	for _, at := range []int{line, line + 1} {
+	for _, at := range []int{line, line - 1, line + 1} {
 		if at >= 1 && at <= len(lines) && strings.Contains(lines[at-1], "${") && strings.Contains(message, "expected") {
 			return at, message + `; write "${...}" in quotes inside { } and [ ]`
 		}
