@@ -191,3 +191,9 @@ func (t *Table) Trigger(id string) (Trigger, bool) {
 	tr, ok := t.triggers[id]
 	return tr, ok
 }
+
+// Code is the code that a trigger gives; false for a trigger that the table lacks.
+func (t *Table) Code(trigger string) (engine.Code, bool) {
+	tr, ok := t.triggers[trigger]
+	return tr.Code, ok
+}

@@ -110,9 +110,12 @@ func (a *Attempt) controls(ctx context.Context, when string) error {
 		return err
 	}
 	a.deskEvents(from, "")
-	round, err := a.Stage.Controls.Round(ctx)
+	round, err := a.Stage.Controls.Commit(ctx, a.Stage.Sentinel.Window())
 	if err != nil {
 		return err
+	}
+	if len(round.Differences) > 0 {
+		return fmt.Errorf("the controls left the desk changed: %v", round.Differences)
 	}
 	if err := a.Stage.ManagerTrip(ctx); err != nil {
 		return err
@@ -121,7 +124,7 @@ func (a *Attempt) controls(ctx context.Context, when string) error {
 	if err != nil {
 		return err
 	}
-	c := &evidence.Controls{When: when, TookNS: round.TookNS}
+	c := &evidence.Controls{When: when, TookNS: round.Took.Nanoseconds()}
 	seen := map[string]bool{}
 	for _, ev := range a.Stage.Log.Between(from, to) {
 		_, reason := desktop.Violation(ev)
@@ -130,10 +133,14 @@ func (a *Attempt) controls(ctx context.Context, when string) error {
 			seen[string(reason)] = true
 		}
 	}
-	for _, kind := range round.Kinds {
-		c.Committed = append(c.Committed, string(kind))
-		if !seen[string(kind)] {
-			c.Missed = append(c.Missed, string(kind))
+	for _, act := range round.Acts {
+		kind := string(act.Kind)
+		if slices.Contains(c.Committed, kind) {
+			continue
+		}
+		c.Committed = append(c.Committed, kind)
+		if !seen[kind] {
+			c.Missed = append(c.Missed, kind)
 		}
 	}
 	a.observe(evidence.Observation{Kind: evidence.KindControls, Step: when, Controls: c})
@@ -187,7 +194,8 @@ func (a *Attempt) scans(ctx context.Context) {
 				raw.Findings = append(raw.Findings, scanFinding(f))
 			}
 		}
-		raw.ControlFound = scanner.Control(ctx) == nil
+		missed, err := scanner.Control(ctx)
+		raw.ControlFound = err == nil && len(missed) == 0
 	}
 	a.observe(evidence.Observation{Kind: evidence.KindScan, Scan: raw})
 	a.text.engineLog(streams["stderr"])

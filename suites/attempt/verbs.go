@@ -22,22 +22,34 @@ func (a *Attempt) UnlessExpected() error {
 // Expand replaces the variables of a text: {{canary NAME}} by the row's canary of that channel, {{page NAME}} by the address of a page for
 // the tab.
 func (a *Attempt) Expand(text string, tab *Tab) (string, error) {
-	var failed error
-	out := matrix.ExpandVariables(text, func(v matrix.Variable) string {
-		switch v.Kind {
-		case "canary":
-			for _, c := range a.canaries {
-				if c.Channel == redaction.Channel(v.Name) {
-					return c.Value
-				}
-			}
-		case "page":
-			return a.URL(v.Name, "", tab.Page)
+	vars, err := matrix.Variables(text)
+	if err != nil {
+		return "", err
+	}
+	for _, v := range vars {
+		value, known := a.value(v, tab)
+		if !known {
+			return "", fmt.Errorf("variable {{%s %s}} has no value here", v.Kind, v.Name)
 		}
-		failed = fmt.Errorf("variable {{%s %s}} has no value here", v.Kind, v.Name)
-		return ""
-	})
-	return out, failed
+		text = strings.ReplaceAll(text, "{{"+v.Kind+" "+v.Name+"}}", value)
+	}
+	return text, nil
+}
+
+func (a *Attempt) value(v matrix.Variable, tab *Tab) (string, bool) {
+	switch v.Kind {
+	case "canary":
+		for _, c := range a.canaries {
+			if c.Channel == redaction.Channel(v.Name) {
+				return c.Value, true
+			}
+		}
+	case "page":
+		if tab != nil {
+			return a.URL(v.Name, "", tab.Page), true
+		}
+	}
+	return "", false
 }
 
 // Wait lets a time pass in which no call is in flight, and collects what happened in it.

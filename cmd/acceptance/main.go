@@ -1,0 +1,174 @@
+// Command acceptance decides, with proof, whether a browser engine may be called supported.
+//
+// Usage is in the constant below. Results go to standard output, talk to standard error, lower case and without a full stop. Exit codes are a
+// promise: 0 accepted, 1 rejected, 2 usage or configuration, 3 could not judge.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+)
+
+const usage = `acceptance decides, with proof, whether a browser engine may be called supported
+
+usage:
+  acceptance run     [--engine NAME] [--rows GLOBS] [--out DIR] [--key FILE] [--json]   carry the plan out, write a bundle
+  acceptance plan    [--engine NAME] [--rows GLOBS] [--json]                            print what would be run, and what has no rows
+  acceptance verify  [--signer FILE] [--json] BUNDLE                                    check a bundle from its bytes alone
+  acceptance gate    [--policy NAME] [--signer FILE] [--json] BUNDLE                    decide whether a bundle meets a policy
+  acceptance report  BUNDLE                                                             say where the report is, and its decision
+  acceptance why     [--json] BUNDLE ROW                                                explain one row
+  acceptance mutants [--only GLOBS] [--out DIR] [--json]                                show that every check can fail
+  acceptance doctor  [--json]                                                           say what is missing on this machine
+  acceptance matrix lint [DIR]                                                          check every data file, all problems at once
+  acceptance engine serve NAME                                                          serve an engine over MCP on stdin and stdout
+  acceptance key DIR                                                                    make a signing key
+
+examples:
+  acceptance run                              the core profile on Chromium, on a private display
+  acceptance run --rows 'type-*'              some rows; such a bundle never passes a release policy
+  acceptance why out/BUNDLE type-unicode      why a row is what it is
+
+exit codes: 0 accepted, 1 rejected or altered, 2 usage or configuration, 3 could not judge or incomplete
+`
+
+// The promised exit codes.
+const (
+	exitOK          = 0
+	exitRejected    = 1
+	exitUsage       = 2
+	exitCannotJudge = 3
+)
+
+// command is one subcommand. It parses its own arguments.
+type command func(ctx context.Context, args []string, std streams) int
+
+// streams are the standard streams, injectable for tests.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// say prints talk.
+func (s streams) say(format string, args ...any) {
+	fmt.Fprintf(s.err, "acceptance: "+format+"\n", args...)
+}
+
+// commands is the table of subcommands.
+func commands() map[string]command {
+	return map[string]command{
+		"run": runCommand, "plan": planCommand, "verify": verifyCommand, "report": reportCommand,
+		"doctor": doctorCommand, "matrix": matrixCommand, "engine": engineCommand, "key": keyCommand, "role": roleCommand,
+	}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := dispatch(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// dispatch runs one subcommand and returns the exit code.
+func dispatch(ctx context.Context, args []string, std streams) int {
+	if len(args) == 0 {
+		fmt.Fprint(std.err, usage)
+		return exitUsage
+	}
+	switch args[0] {
+	case "help", "-h", "--help", "-help":
+		fmt.Fprint(std.out, usage)
+		return exitOK
+	}
+	run, ok := commands()[args[0]]
+	if !ok {
+		std.say("unknown command %q%s; see acceptance help", args[0], nearest(args[0], visible()))
+		return exitUsage
+	}
+	return run(ctx, args[1:], std)
+}
+
+// visible are the commands that people type.
+func visible() []string {
+	var out []string
+	for name := range commands() {
+		if name != "role" {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// flags is a FlagSet that reports errors in our own words and refuses a flag that is given twice.
+type flags struct {
+	*flag.FlagSet
+	std streams
+}
+
+func newFlags(name string, std streams) flags {
+	f := flags{flag.NewFlagSet(name, flag.ContinueOnError), std}
+	f.SetOutput(io.Discard)
+	return f
+}
+
+// once is a string flag that may be given one time.
+type once struct {
+	value string
+	set   bool
+}
+
+// String implements flag.Value.
+func (o *once) String() string { return o.value }
+
+// Set implements flag.Value.
+func (o *once) Set(v string) error {
+	if o.set {
+		return errors.New("given twice")
+	}
+	o.value, o.set = v, true
+	return nil
+}
+
+// text declares a flag that holds text and may be given once.
+func (f flags) text(name, value, help string) *string {
+	o := &once{value: value}
+	f.Var(o, name, help)
+	return &o.value
+}
+
+// parse reads the arguments; want is how many stay beside flags, at least and at most. Usage errors are printed.
+func (f flags) parse(args []string, least, most int) bool {
+	// Flags may stand behind the positional arguments, too: people type them there.
+	var positional []string
+	for {
+		if err := f.Parse(args); err != nil {
+			f.std.say("%s: %v; see acceptance help", f.Name(), err)
+			return false
+		}
+		if f.NArg() == 0 {
+			break
+		}
+		positional = append(positional, f.Arg(0))
+		args = f.Args()[1:]
+	}
+	if err := f.Parse(append([]string{"--"}, positional...)); err != nil {
+		return false
+	}
+	if f.NArg() < least {
+		f.std.say("%s: too few arguments; see acceptance help", f.Name())
+		return false
+	}
+	if f.NArg() > most {
+		f.std.say("%s: stray argument %q; see acceptance help", f.Name(), f.Arg(most))
+		return false
+	}
+	return true
+}

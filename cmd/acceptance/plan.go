@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/engine-acceptance/acceptance/matrix"
+)
+
+// planCommand prints what would be run, and which requirements have no rows.
+func planCommand(_ context.Context, args []string, std streams) int {
+	f := newFlags("plan", std)
+	engineName := f.text("engine", "chromium", "engine file")
+	rows := f.text("rows", "", "globs over rows and requirements, comma-separated")
+	asJSON := f.Bool("json", false, "print the plan as JSON")
+	if !f.parse(args, 0, 0) {
+		return exitUsage
+	}
+	m, err := load()
+	if err != nil {
+		std.say("%v", err)
+		return exitUsage
+	}
+	plan, err := planOf(m, request{*engineName, globs(*rows)})
+	if err != nil {
+		std.say("%v", err)
+		return exitUsage
+	}
+	if *asJSON {
+		if err := writeJSON(std.out, plan); err != nil {
+			std.say("write the plan: %v", err)
+			return exitCannotJudge
+		}
+		return exitOK
+	}
+	fmt.Fprintf(std.out, "plan      %s\nengine    %s on %s, %s\nmatrix    %s\n\n", plan.Digest, plan.Engine, plan.Product, plan.Environment, plan.MatrixDigest)
+	covered := map[matrix.RequirementID]bool{}
+	for _, c := range plan.Rows {
+		covered[c.Requirement] = true
+		kind := "deliver"
+		if c.Twin {
+			kind = "refuse"
+		}
+		fmt.Fprintf(std.out, "%-4s %-8s %-48s %s\n", c.Requirement, kind, c.ID, c.Title)
+	}
+	var without []string
+	for _, r := range m.Requirements() {
+		if !covered[r.ID] {
+			without = append(without, string(r.ID))
+		}
+	}
+	fmt.Fprintf(std.out, "\n%s, %s with rows, %d without:", plural(len(plan.Rows), "row"), plural(len(covered), "requirement"), len(without))
+	for ids := range slices.Chunk(without, 24) {
+		fmt.Fprintf(std.out, "\n  %v", ids)
+	}
+	fmt.Fprintf(std.out, "\ncore without rows: %v\n", plan.CoreMissing)
+	return exitOK
+}

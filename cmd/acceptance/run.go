@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/engine-acceptance/acceptance/engine"
+	"github.com/engine-acceptance/acceptance/engine/cdp"
+	"github.com/engine-acceptance/acceptance/evidence"
+	"github.com/engine-acceptance/acceptance/evidence/bundle"
+	"github.com/engine-acceptance/acceptance/evidence/provenance"
+	"github.com/engine-acceptance/acceptance/evidence/statement"
+	"github.com/engine-acceptance/acceptance/matrix"
+	"github.com/engine-acceptance/acceptance/suites/campaign"
+	"github.com/engine-acceptance/acceptance/suites/desk"
+	"github.com/engine-acceptance/acceptance/suites/host"
+)
+
+// request is what run and plan are asked for.
+type request struct {
+	engine string
+	rows   []string
+}
+
+// planOf makes the plan of a request.
+func planOf(m *matrix.Matrix, r request) (*matrix.Plan, error) {
+	file, err := m.EngineFile(r.engine)
+	if err != nil {
+		return nil, err
+	}
+	return m.Plan(matrix.PlanRequest{Engine: file.Name, Product: file.Products[0].Product, Environment: file.Environments[0], Select: r.rows})
+}
+
+// globs splits a comma-separated list of patterns.
+func globs(list string) []string {
+	var out []string
+	for g := range strings.SplitSeq(list, ",") {
+		if g = strings.TrimSpace(g); g != "" {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// runSummary is what run prints with --json.
+type runSummary struct {
+	Bundle   string          `json:"bundle"`
+	Report   string          `json:"report"`
+	Plan     string          `json:"plan_digest"`
+	Finished bool            `json:"finished"`
+	Signer   string          `json:"signer"`
+	TookMS   int64           `json:"took_ms"`
+	Ruling   evidence.Ruling `json:"ruling"`
+	Rows     []rowSummary    `json:"rows"`
+	Error    string          `json:"error,omitempty"`
+}
+
+type rowSummary struct {
+	Row      matrix.RowID       `json:"row"`
+	Outcome  evidence.Outcome   `json:"outcome"`
+	TookMS   int64              `json:"took_ms"`
+	Findings []evidence.Finding `json:"findings,omitempty"`
+}
+
+// runCommand carries a plan out.
+func runCommand(ctx context.Context, args []string, std streams) int {
+	f := newFlags("run", std)
+	engineName := f.text("engine", "chromium", "engine file")
+	rows := f.text("rows", "", "globs over rows and requirements, comma-separated")
+	out := f.text("out", "", "folder of the bundle")
+	key := f.text("key", "", "signing key, PKCS#8 PEM")
+	asJSON := f.Bool("json", false, "print the result as JSON")
+	verbose := f.Bool("v", false, "show what worker and Ginkgo say")
+	if !f.parse(args, 0, 0) {
+		return exitUsage
+	}
+	m, err := load()
+	if err != nil {
+		std.say("%v", err)
+		return exitUsage
+	}
+	plan, err := planOf(m, request{*engineName, globs(*rows)})
+	if err != nil {
+		std.say("%v", err)
+		return exitUsage
+	}
+	cfg, code := runConfig(*plan, *engineName, *key, std)
+	if code != exitOK {
+		return code
+	}
+	cfg.Dir = *out
+	if cfg.Dir == "" {
+		cfg.Dir = filepath.Join("out", time.Now().UTC().Format("20060102T150405Z"))
+	}
+	if err := os.MkdirAll(filepath.Dir(cfg.Dir), 0o755); err != nil {
+		std.say("make the folder of the bundle: %v", err)
+		return exitUsage
+	}
+	if missing := preflight(ctx); len(missing) > 0 {
+		for _, p := range missing {
+			std.say("%s: %s; %s", p.Name, p.Problem, p.Fix)
+		}
+		return exitUsage
+	}
+	if *verbose {
+		cfg.Log = std.err
+	}
+	show := newProgress(std, len(plan.Rows), *asJSON)
+	cfg.Progress = show.event
+	fmt.Fprintf(std.err, "acceptance: %s on %s, %s, %s planned, plan %s\n", plan.Engine, plan.Product, plan.Environment, plural(len(plan.Rows), "row"), plan.Digest[:12])
+	result, err := campaign.Run(ctx, cfg)
+	show.end()
+	return finishRun(std, cfg, result, err, *asJSON)
+}
+
+// runConfig puts together what every run needs.
+func runConfig(plan matrix.Plan, engineName, keyFile string, std streams) (campaign.Config, int) {
+	self, err := os.Executable()
+	if err != nil {
+		std.say("find own program: %v", err)
+		return campaign.Config{}, exitCannotJudge
+	}
+	cfg := campaign.Config{Plan: plan, Binary: self, EngineName: engineName, Engine: host.Command{Path: self, Args: []string{"engine", "serve", engineName}},
+		Variant: desk.Stock, Browsers: browsersOf(plan.Product), Exports: exports}
+	if keyFile != "" {
+		if cfg.Key, err = readKey(keyFile); err != nil {
+			std.say("%v", err)
+			return campaign.Config{}, exitUsage
+		}
+	}
+	return cfg, exitOK
+}
+
+func readKey(path string) (ed25519.PrivateKey, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the signing key: %w", err)
+	}
+	return statement.ParsePrivateKey(b)
+}
+
+// browsersOf says where the browser under test lies, for provenance.
+func browsersOf(p engine.Product) []provenance.BrowserInput {
+	for _, path := range cdp.Binaries {
+		if _, err := os.Stat(path); err == nil && p == engine.ProductChromium {
+			return []provenance.BrowserInput{{Product: p, Path: path}}
+		}
+	}
+	return nil
+}
+
+// finishRun prints the result and returns the exit code: 1 when a row failed, 3 when something could not be judged, 0 when every planned
+// row passed.
+func finishRun(std streams, cfg campaign.Config, r campaign.Result, err error, asJSON bool) int {
+	s := runSummary{Bundle: cfg.Dir, Report: filepath.Join(cfg.Dir, "report", "index.html"), Plan: cfg.Plan.Digest, Finished: r.Finished, Signer: r.Signer,
+		TookMS: r.Took.Milliseconds(), Ruling: r.Ruling}
+	for _, v := range r.Verdicts {
+		s.Rows = append(s.Rows, rowSummary{v.Row, v.Outcome, r.RowMS[v.Row], v.Findings})
+	}
+	if err != nil {
+		s.Error = err.Error()
+		std.say("%v", err)
+	}
+	if asJSON {
+		if err := writeJSON(std.out, s); err != nil {
+			std.say("write the result: %v", err)
+			return exitCannotJudge
+		}
+	} else if err == nil {
+		printRuling(std.out, cfg.Plan, r.Ruling)
+		fmt.Fprintf(std.out, "bundle    %s (%d files, %.1f MB, %s)\nreport    %s\n", s.Bundle, r.Files, float64(r.Bytes)/1e6, signerWords(r.Signer), s.Report)
+	}
+	switch {
+	case errors.Is(err, bundle.ErrExists):
+		return exitUsage
+	case err != nil || !r.Finished:
+		return exitCannotJudge
+	}
+	return runCode(r.Verdicts)
+}
+
+func signerWords(signer string) string {
+	if signer == bundle.Unsigned {
+		return "unsigned"
+	}
+	return "signed by " + signer[:min(16, len(signer))]
+}
+
+// runCode is the exit code of the rows themselves.
+func runCode(verdicts []evidence.Verdict) int {
+	code := exitOK
+	for _, v := range verdicts {
+		switch v.Outcome {
+		case evidence.Pass, evidence.NotApplicable:
+		case evidence.Fail, evidence.Flaky:
+			return exitRejected
+		default:
+			code = exitCannotJudge
+		}
+	}
+	if len(verdicts) == 0 {
+		return exitCannotJudge
+	}
+	return code
+}
+
+// printRuling prints a decision and the first reasons for it.
+func printRuling(w io.Writer, p matrix.Plan, r evidence.Ruling) {
+	fmt.Fprintf(w, "\ndecision  %s on %s (%s): %s\n", p.Engine, p.Product, p.Environment, strings.ToUpper(r.Decision.String()))
+	const most = 5
+	for i, reason := range r.Reasons {
+		if i == most {
+			fmt.Fprintf(w, "          and %d more reasons: see the report\n", len(r.Reasons)-most)
+			break
+		}
+		fmt.Fprintf(w, "          %s\n", reason)
+	}
+	for _, limit := range r.Limits {
+		fmt.Fprintf(w, "limit     %s\n", limit)
+	}
+	counts := []string{}
+	for _, name := range keys(r.Counts) {
+		counts = append(counts, fmt.Sprintf("%d %s", r.Counts[name], name))
+	}
+	fmt.Fprintf(w, "rows      %s\n", strings.Join(counts, ", "))
+}
