@@ -73,6 +73,7 @@ type Stage struct {
 
 	mu       sync.Mutex
 	decoys   []*decoy
+	dirs     []string
 	manager  int
 	browsers map[int]bool
 	// Shared is the browser that rows with launch: shared have in common.
@@ -174,7 +175,10 @@ func (s *Stage) reachable(cfg Config) (host.Command, error) {
 	if cfg.Engine.Path != cfg.Binary || s.Desk.User() == nil {
 		return cfg.Engine, nil
 	}
-	dir := filepath.Dir(s.Desk.Home())
+	dir, err := s.directory("bin-", 0o755)
+	if err != nil {
+		return host.Command{}, fmt.Errorf("put the engine where its uid can execute it: %w", err)
+	}
 	path := filepath.Join(dir, "engine")
 	if err := copyFile(cfg.Binary, path, 0o755); err != nil {
 		return host.Command{}, fmt.Errorf("put the engine where its uid can execute it: %w", err)
@@ -348,6 +352,9 @@ func (s *Stage) Close(ctx context.Context) error {
 	if s.Desk != nil {
 		errs = append(errs, s.Desk.Close(ctx))
 	}
+	for _, dir := range s.dirs {
+		errs = append(errs, os.RemoveAll(dir))
+	}
 	if s.keeper != nil {
 		errs = append(errs, s.keeper.Close(ctx))
 	}
@@ -355,7 +362,15 @@ func (s *Stage) Close(ctx context.Context) error {
 }
 
 // Scratch makes a directory for the harness's own temporary files, in memory where the desk has its homes there, that only our uid can
-// enter. It goes with the desk.
-func (s *Stage) Scratch() (string, error) {
-	return os.MkdirTemp(filepath.Dir(s.Desk.Home()), "scratch-")
+// enter. It goes with the stage.
+func (s *Stage) Scratch() (string, error) { return s.directory("scratch-", 0o700) }
+
+// directory makes a directory beside the desk's homes, tells the keeper of it, and remembers to remove it.
+func (s *Stage) directory(prefix string, mode os.FileMode) (string, error) {
+	dir, err := os.MkdirTemp(filepath.Dir(s.Desk.Home()), prefix)
+	if err != nil {
+		return "", err
+	}
+	s.dirs = append(s.dirs, dir)
+	return dir, errors.Join(os.Chmod(dir, mode), s.keeper.Directory(dir))
 }

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -82,7 +81,12 @@ func Main(ctx context.Context, _ []string, stdin io.Reader, stdout, stderr io.Wr
 		_, _ = io.Copy(io.Discard, stdin) // the coordinator's end of the pipe closes when it is gone
 		cancel()
 	}()
-	w := &worker{job: job, out: json.NewEncoder(stdout)}
+	events, err := apart(stdout)
+	if err != nil {
+		fmt.Fprintf(stderr, "worker: keep its events apart: %v\n", err)
+		return 3
+	}
+	w := &worker{job: job, out: json.NewEncoder(events)}
 	if err := w.run(ctx); err != nil {
 		w.say(Event{Kind: "done", Error: err.Error()})
 		return 3
@@ -114,8 +118,6 @@ const stageBudget = time.Minute
 const closeBudget = 20 * time.Second
 
 func (w *worker) run(ctx context.Context) (err error) {
-	// Ginkgo reports to standard output; ours is the coordinator's.
-	os.Stdout = os.Stderr
 	if w.canaries, err = redaction.NewCanaries(rand.Reader, canaryChannels); err != nil {
 		return fmt.Errorf("make canaries: %w", err)
 	}
