@@ -52,6 +52,7 @@ func TestMain(m *testing.M) {
 type traces struct {
 	Keeper    process.Identity
 	Display   string
+	Socket    string // what the display's socket is, so that another server's is not taken for it
 	Homes     []string
 	UID       int
 	Processes []process.Identity
@@ -96,7 +97,7 @@ func populate(ctx context.Context, d *desk.Desk) (traces, error) {
 	if _, err := bufio.NewReader(p.Stdout()).ReadString('\n'); err != nil {
 		return traces{}, err
 	}
-	tr := traces{Display: d.Display(), UID: d.Facts().UID, Facts: d.Facts(), Homes: []string{d.Home(), filepath.Dir(d.Xauthority())}}
+	tr := traces{Display: d.Display(), Socket: socketOf(d.Display()), UID: d.Facts().UID, Facts: d.Facts(), Homes: []string{d.Home(), filepath.Dir(d.Xauthority())}}
 	// The orphan's shell may be about to exec; wait until the tree is what the script says.
 	for range 1000 {
 		all, err := process.Claim{Homes: tr.Homes}.Find()
@@ -123,6 +124,14 @@ func populate(ctx context.Context, d *desk.Desk) (traces, error) {
 	return tr, fmt.Errorf("the engine's tree did not grow: %v", tr.Processes)
 }
 
+func socketOf(display string) string {
+	info, err := os.Lstat("/tmp/.X11-unix/X" + strings.TrimPrefix(display, ":"))
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprint(info.Sys().(*syscall.Stat_t).Ino, info.ModTime().UnixNano())
+}
+
 // left lists what is still there of a desk.
 func (tr traces) left() []string {
 	var out []string
@@ -133,8 +142,10 @@ func (tr traces) left() []string {
 	for _, e := range found {
 		out = append(out, "process "+e.Identity.String())
 	}
-	n := strings.TrimPrefix(tr.Display, ":")
-	for _, p := range append([]string{"/tmp/.X11-unix/X" + n, "/tmp/.X" + n + "-lock"}, tr.Homes...) {
+	if tr.Socket == socketOf(tr.Display) {
+		out = append(out, "socket of "+tr.Display)
+	}
+	for _, p := range tr.Homes {
 		if _, err := os.Lstat(p); err == nil {
 			out = append(out, p)
 		}
@@ -256,7 +267,9 @@ func TestKilled_keeper_takes_only_the_net(t *testing.T) {
 func TestOrdinary_user_has_a_desk_too(t *testing.T) {
 	g := NewWithT(t)
 	if os.Getuid() != 0 {
-		g.Expect(desk.Open(t.Context(), desk.Config{User: &process.User{UID: os.Getuid() + 1, GID: 1}})).Error().To(BeAssignableToTypeOf(&desk.IdentityError{}))
+		_, err := desk.Open(t.Context(), desk.Config{User: &process.User{UID: os.Getuid() + 1, GID: 1}})
+		var ie *desk.IdentityError
+		g.Expect(errors.As(err, &ie)).To(BeTrue(), "%v", err)
 		return // every other test of this file is this one
 	}
 	b, err := os.ReadFile("/proc/self/exe")

@@ -66,6 +66,19 @@ func (r Report) String() string {
 		r.Injected, r.Received, r.Lost, r.Duplicated, r.Disordered, r.Late, r.Foreign, r.Forged)
 }
 
+// stampSlack is what a server's time stamp may be off: it counts whole milliseconds, of a clock that may
+// tick as coarsely.
+const stampSlack = 2 * int64(time.Millisecond)
+
+// serverTime is an event's time stamp on CLOCK_MONOTONIC in ns; the stamp itself wraps each 49 days.
+func serverTime(e sentinel.Event) int64 {
+	if e.ServerMs == 0 {
+		return e.Mono
+	}
+	read := e.Mono / int64(time.Millisecond)
+	return (read - int64(int32(uint32(read)-e.ServerMs))) * int64(time.Millisecond)
+}
+
 // token is one half of a stroke, as the window sees it.
 type token struct {
 	kind sentinel.Kind
@@ -75,9 +88,11 @@ type token struct {
 
 // Check compares what the person injected with what the focused window received. It is pure. Order is kept
 // for the keyboard and for the pointer, each for itself: a window manager with click-to-focus holds a
-// press back until it has looked at it, and the server lets keys overtake it. An event
-// belongs to the latest stroke of the same key or place that had begun when it was read and is not taken
-// yet; when all are taken, it is a duplicate.
+// press back until it has looked at it, and the server lets keys overtake it.
+//
+// An event belongs to the stroke of the same key or place in whose time the server made it, by the server's
+// own time stamp; when that stroke has arrived already, it is a duplicate, and when there is none, it is
+// foreign. So it does not matter how late the window read it.
 func Check(injected []Stroke, log []sentinel.Event, late time.Duration) Report {
 	r := Report{Injected: len(injected)}
 	type half struct {
@@ -117,29 +132,29 @@ func Check(injected []Stroke, log []sentinel.Event, late time.Duration) Report {
 			continue
 		}
 		r.Received++
-		free, taken := -1, -1
-		for _, h := range index[t] {
-			if injected[halves[h].stroke].Began > e.Mono {
+		at := serverTime(e)
+		own, taken := -1, -1
+		for _, i := range index[t] {
+			s := injected[halves[i].stroke]
+			if at < s.Began-stampSlack || at > s.Ended+stampSlack {
+				continue
+			}
+			if halves[i].count == 0 {
+				own = i
 				break
 			}
-			if halves[h].count == 0 {
-				free = h
-			} else {
-				taken = h
-			}
+			taken = i
 		}
-		switch {
-		case free >= 0 && free > taken:
-		case taken >= 0 && (free < 0 || e.Mono-injected[halves[taken].stroke].Ended <= int64(late)):
-			// Its own stroke has arrived; an older one of the same kind that is missing is lost, not this.
+		if own < 0 && taken >= 0 {
 			halves[taken].count++
 			doubled[halves[taken].stroke] = true
 			continue
-		case free < 0:
+		}
+		if own < 0 {
 			r.Foreign = append(r.Foreign, e.N)
 			continue
 		}
-		h := &halves[free]
+		h := &halves[own]
 		h.count++
 		device := injected[h.stroke].Kind
 		if h.order < last[device] {

@@ -27,7 +27,7 @@ func work(n int) (strokes []Stroke, log []sentinel.Event) {
 		at += 100 * ms
 	}
 	for i := range log {
-		log[i].N = uint64(i + 1)
+		log[i].N, log[i].ServerMs = uint64(i+1), uint32(log[i].Mono/ms)
 	}
 	return strokes, log
 }
@@ -73,6 +73,19 @@ func TestCheck(t *testing.T) {
 			}
 			return l
 		}, func(r *Report) { r.Late = []uint64{86, 87, 88} }},
+		{"read_late_in_a_burst_is_late_and_nothing_else", func(l []sentinel.Event) []sentinel.Event {
+			for i := range l {
+				l[i].Mono = l[len(l)-1].Mono
+			}
+			return l
+		}, func(r *Report) {
+			for n := uint64(1); n <= 84; n++ { // those of the last quarter of a second are in time
+				r.Late = append(r.Late, n)
+			}
+		}},
+		{"the_same_key_at_another_time_is_foreign", func(l []sentinel.Event) []sentinel.Event {
+			return slices.Insert(l, 8, sentinel.Event{N: 1000, Kind: sentinel.KeyPress, Char: l[0].Char, Mono: l[7].Mono + 30*ms, ServerMs: l[7].ServerMs + 30})
+		}, func(r *Report) { r.Received++; r.Foreign = []uint64{1000} }},
 		{"foreign_key", func(l []sentinel.Event) []sentinel.Event {
 			return slices.Insert(l, 7, sentinel.Event{N: 1000, Kind: sentinel.KeyPress, Char: "A", Mono: l[6].Mono})
 		}, func(r *Report) { r.Received++; r.Foreign = []uint64{1000} }},
