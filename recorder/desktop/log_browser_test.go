@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -174,8 +176,7 @@ func TestQuietDeskShowsNone(t *testing.T) {
 	g.Expect(before.InputFocus).To(Equal(s.person))
 	g.Expect(before.ActiveWindow).To(Equal(s.person))
 
-	g.Expect(v.do("clipboard 0s")).To(Succeed())
-	g.Expect(s.conn.Send(ctx, s.conn.WarpPointer(10, 11), x11.SetInputFocus(0))).To(Succeed())
+	g.Expect(s.conn.Send(ctx, s.conn.WarpPointer(10, 11), x11.SetSelectionOwner(s.person, x11.AtomPrimary))).To(Succeed())
 	g.Expect(s.conn.Sync(ctx)).To(Succeed())
 	after, err = s.log.Snapshot(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -183,7 +184,7 @@ func TestQuietDeskShowsNone(t *testing.T) {
 	for _, d := range before.Compare(after) {
 		fields = append(fields, d.Field)
 	}
-	g.Expect(fields).To(ContainElements(FieldInputFocus, FieldPointer))
+	g.Expect(fields).To(Equal([]Field{FieldPointer, FieldPrimary}))
 }
 
 // The covered fraction follows the person's window and every popup, also one that is gone at once, and agrees
@@ -418,4 +419,100 @@ func TestSettleGivesUp(t *testing.T) {
 	defer stop()
 	_, err := s.log.Settle(budget, 150*time.Millisecond)
 	g.Expect(err).To(MatchError(context.DeadlineExceeded))
+}
+
+// Events that a client makes and sends to the root change nothing in the guard's picture of the desk, and are
+// charged to their maker.
+func TestForgedStructureIsNotBelieved(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	s := startScene(t)
+	first, err := s.log.Cover(ctx, s.target, s.person)
+	g.Expect(err).NotTo(HaveOccurred())
+	from, err := s.log.Barrier(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	top, err := s.conn.TopLevel(ctx, s.person)
+	g.Expect(err).NotTo(HaveOccurred())
+	forged := make([]byte, 32)
+	forged[0] = x11.UnmapNotify
+	for i, w := range []uint32{s.conn.Root(), top} {
+		forged[4+4*i], forged[5+4*i], forged[6+4*i], forged[7+4*i] = byte(w), byte(w>>8), byte(w>>16), byte(w>>24)
+	}
+	gone := append([]byte(nil), forged...)
+	gone[0] = x11.DestroyNotify
+	focus := append([]byte(nil), forged...)
+	focus[0], focus[1] = x11.FocusOut, 3
+	focus[4], focus[5], focus[6], focus[7] = byte(s.person), byte(s.person>>8), byte(s.person>>16), byte(s.person>>24)
+	g.Expect(s.conn.Send(ctx, x11.SendEvent(s.conn.Root(), x11.MaskSubstructure, 0, forged),
+		x11.SendEvent(s.conn.Root(), x11.MaskSubstructure, 0, gone),
+		x11.SendEvent(s.person, x11.MaskFocus, 0, focus))).To(Succeed())
+	g.Expect(s.conn.Sync(ctx)).To(Succeed())
+	to, err := s.log.Barrier(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	count := map[Kind]int{}
+	for _, ev := range s.log.Between(from, to) {
+		count[ev.Kind]++
+		g.Expect(ev.Kind).NotTo(Or(Equal(CoverChanged), Equal(WindowUnmapped), Equal(WindowDestroyed), Equal(FocusOut)))
+		if ev.Kind == SendOther || ev.Kind == SendInput {
+			g.Expect(ev.PID).To(Equal(os.Getpid()))
+		}
+	}
+	g.Expect(count[SentEvent]).To(BeNumerically(">=", 3))
+	g.Expect(count[SendOther]).To(Equal(2))
+	g.Expect(count[SendInput]).To(Equal(1))
+	again, err := s.log.Cover(ctx, s.target, s.person)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again).To(Equal(first))
+}
+
+// A client that holds the server for itself keeps the guard waiting; the guard says so within its budget, and sees the
+// rest when the server is free again.
+func TestHeldServerIsTold(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	s := startScene(t)
+	from, err := s.log.Barrier(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.conn.Send(ctx, x11.NewRequest(36, 0))).To(Succeed())
+	g.Expect(s.conn.Sync(ctx)).To(Succeed())
+	budget, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	_, err = s.log.Barrier(budget)
+	var ce *ChannelError
+	g.Expect(errors.As(err, &ce)).To(BeTrue(), "%v", err)
+	g.Expect(err).To(MatchError(context.DeadlineExceeded))
+	g.Expect(s.conn.Send(ctx, s.conn.WarpPointer(5, 5), x11.NewRequest(37, 0))).To(Succeed())
+	to, err := s.log.Barrier(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	var kinds []Kind
+	for _, ev := range s.log.Between(from, to) {
+		kinds = append(kinds, ev.Kind)
+	}
+	g.Expect(kinds).To(ContainElements(ReqGrabServer, ReqWarp, DeviceMotion))
+}
+
+// Resources of every guard are given back: connections, goroutines and the server's own.
+func TestStopLeavesNothing(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	d := startDesk(t)
+	c := d.dial(t)
+	_, err := c.UseResource(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	clients := func() int {
+		list, err := c.Clients(ctx)
+		g.Expect(err).NotTo(HaveOccurred())
+		return len(list)
+	}
+	before, routines := clients(), runtime.NumGoroutine()
+	for range 5 {
+		log, err := Start(ctx, Config{Display: d.display, XAuthority: d.authority})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(log.Stop(ctx)).To(Succeed())
+		for _, h := range log.Health() {
+			g.Expect(h.Cause).To(BeEmpty())
+		}
+	}
+	g.Eventually(clients, 5*time.Second).Should(Equal(before))
+	g.Eventually(runtime.NumGoroutine, 5*time.Second).Should(BeNumerically("<=", routines))
 }

@@ -1,0 +1,96 @@
+//go:build browser
+
+package desktop
+
+import (
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/engine-acceptance/acceptance/recorder/x11"
+)
+
+// BenchmarkDetection measures the time from the write of a disturbance to its event in the log, read from the
+// events' own time stamps: p50 and p99 in microseconds.
+func BenchmarkDetection(b *testing.B) {
+	s := startScene(b)
+	ctx := b.Context()
+	g := NewWithT(b)
+	popup, err := s.conn.CreateWindow(ctx, x11.WindowOptions{X: 600, Y: 500, Width: 50, Height: 50, OverrideRedirect: true})
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, bc := range []struct {
+		name     string
+		kind     Kind
+		do, undo *x11.Request
+	}{
+		{"focus", FocusOut, x11.SetInputFocus(s.target), x11.SetInputFocus(s.person)},
+		{"warp", ReqWarp, s.conn.WarpPointer(390, 330), s.conn.WarpPointer(350, 300)},
+		{"popup", WindowMapped, x11.MapWindow(popup), x11.UnmapWindow(popup)},
+		{"selection", PrimaryChanged, x11.SetSelectionOwner(s.person, x11.AtomPrimary), x11.SetSelectionOwner(0, x11.AtomPrimary)},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			g := NewWithT(b)
+			var delays []time.Duration
+			for b.Loop() {
+				from, err := s.log.Barrier(ctx)
+				g.Expect(err).NotTo(HaveOccurred())
+				began := x11.MonoNS()
+				g.Expect(s.conn.Send(ctx, bc.do, bc.undo)).To(Succeed())
+				g.Expect(s.conn.Sync(ctx)).To(Succeed())
+				to, err := s.log.Barrier(ctx)
+				g.Expect(err).NotTo(HaveOccurred())
+				events := s.log.Between(from, to)
+				i := slices.IndexFunc(events, func(ev Event) bool { return ev.Kind == bc.kind })
+				g.Expect(i).To(BeNumerically(">=", 0), "not seen")
+				delays = append(delays, time.Duration(events[i].MonoNS-began))
+				s.log.Release(to)
+			}
+			slices.Sort(delays)
+			b.ReportMetric(float64(delays[len(delays)/2].Microseconds()), "p50-µs")
+			b.ReportMetric(float64(delays[len(delays)*99/100].Microseconds()), "p99-µs")
+		})
+	}
+}
+
+// BenchmarkBarrier measures one barrier over every channel.
+func BenchmarkBarrier(b *testing.B) {
+	s := startScene(b)
+	g := NewWithT(b)
+	for b.Loop() {
+		_, err := s.log.Barrier(b.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+}
+
+// BenchmarkIdle measures the processor time of a guard on a desk where a person types and moves 50 times a second, in
+// percent of one core. One operation is one second.
+func BenchmarkIdle(b *testing.B) {
+	s := startScene(b)
+	g := NewWithT(b)
+	v := s.violator(b)
+	s.restore(b)
+	var spent, wall time.Duration
+	for b.Loop() {
+		before, began := processTime(b), time.Now()
+		tick := time.NewTicker(20 * time.Millisecond)
+		for range 50 {
+			<-tick.C
+			g.Expect(v.do("test_motion 0s")).To(Succeed())
+		}
+		tick.Stop()
+		spent += processTime(b) - before
+		wall += time.Since(began)
+	}
+	b.ReportMetric(100*spent.Seconds()/wall.Seconds(), "%core")
+}
+
+func processTime(b *testing.B) time.Duration {
+	var ru syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &ru); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+}
