@@ -17,7 +17,7 @@ import (
 
 const (
 	frameWriteBudget = 10 * time.Second // an encoder that takes no frame for so long is hung
-	encoderGrace     = 2 * time.Second  // from end of input to SIGTERM, and from there to SIGKILL
+	encoderGrace     = 4 * time.Second  // from end of input to SIGTERM, and from there to SIGKILL: a busy machine needs seconds
 	stderrTail       = 4 << 10
 )
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"image/png"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -252,8 +253,11 @@ func TestFilm_failures_are_never_silent(t *testing.T) {
 		g := gomega.NewWithT(t)
 		cfg := d.config(t.TempDir())
 		l := NewLayout(1280, 800)
-		cfg.Encoder = fakeEncoder(t, fmt.Sprintf("cat >/dev/null\nexec ffmpeg -v error -f lavfi -i color=black:s=%dx%d:r=15:d=2 -c:v libx264 -preset ultrafast -pix_fmt yuv420p %s\n", l.WidthPx, l.HeightPx, cfg.Path))
-		_, err := d.filmFor(t, cfg, 2*time.Second, nil)
+		black := filepath.Join(t.TempDir(), "black.mp4")
+		out, err := exec.Command("ffmpeg", "-v", "error", "-f", "lavfi", "-i", fmt.Sprintf("color=black:s=%dx%d:r=15:d=2", l.WidthPx, l.HeightPx), "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", black).CombinedOutput()
+		g.Expect(err).NotTo(gomega.HaveOccurred(), "%s", out)
+		cfg.Encoder = fakeEncoder(t, fmt.Sprintf("cp %s %s\ncat >/dev/null\n", black, cfg.Path))
+		_, err = d.filmFor(t, cfg, 2*time.Second, nil)
 		g.Expect(err).NotTo(gomega.HaveOccurred(), "the encoder claims that all is well")
 		c, err := CheckFilm(t.Context(), cfg.Path, cfg.SidePath, Expect{})
 		g.Expect(err).NotTo(gomega.HaveOccurred())

@@ -105,7 +105,9 @@ func newDesk(t testing.TB) *desk {
 	t.Cleanup(c.Close)
 	d.root = xproto.Setup(c).DefaultScreen(c).Root
 	child(t, d.command("openbox", "--sm-disable"))
-	d.eventually(func() bool { return len(d.prop(d.root, "_NET_SUPPORTING_WM_CHECK")) == 4 && len(d.prop(d.root, "_NET_WORKAREA")) > 0 })
+	d.eventually(func() bool {
+		return len(d.prop(d.root, "_NET_SUPPORTING_WM_CHECK")) == 4 && len(d.prop(d.root, "_NET_WORKAREA")) > 0
+	})
 	return d
 }
 
