@@ -60,14 +60,16 @@ func TestIdentity(t *testing.T) {
 		_, err := Identify(pid)
 		g.Expect(engine.AsRefusal(err)).To(gomega.HaveField("Detail.Limitation", want))
 	}
-	d, err := Describe(t.Context(), p.PID)
-	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(d.Name).To(gomega.Equal("sleep"))
-	g.Expect(d.Libraries).To(gomega.ContainElement(gomega.HavePrefix("libc.so")))
+	g.Eventually(func() []string { // the loader is still at work right after the start
+		d, err := Describe(t.Context(), p.PID)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(d.Name).To(gomega.Equal("sleep"))
+		return d.Libraries
+	}, "5s").Should(gomega.ContainElement(gomega.HavePrefix("libc.so")))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	g.Expect(EndTree(ctx, p)).To(gomega.Succeed())
-	_, err = Identify(p.PID) // not reaped yet, and gone all the same
+	_, err := Identify(p.PID) // not reaped yet, and gone all the same
 	g.Expect(engine.AsRefusal(err)).To(gomega.HaveField("Detail.Limitation", "no_such_process"))
 	_ = cmd
 }

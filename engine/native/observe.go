@@ -45,7 +45,7 @@ type watcher struct {
 
 	mu        sync.Mutex
 	observers map[*observer]bool
-	waiters   []chan struct{}
+	marks     []func() // what to do at each mark that is under way, oldest first; called with mu held
 	dead      bool
 
 	// Only the event loop uses what follows.
@@ -68,13 +68,11 @@ func (p *x11) Observe(ctx context.Context) (engine.DeskObserver, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := w.barrier(); err != nil {
-			return nil, err
-		}
+		// Nothing is waited for: the observation begins where the mark lies in the stream of events, which is now.
 		o := &observer{w: w}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.observers[o] = true
+		if !w.at(func() { w.observers[o] = true }) {
+			return nil, environment("no_display")
+		}
 		return o, nil
 	})
 	if err != nil {
@@ -142,24 +140,17 @@ func (w *watcher) start() error {
 	return nil
 }
 
-// barrier waits until the event loop has seen everything that the server had to tell before now.
-func (w *watcher) barrier() error {
-	done := make(chan struct{})
-	w.mu.Lock()
-	if w.dead {
-		w.mu.Unlock()
-		return environment("no_display")
-	}
-	w.waiters = append(w.waiters, done)
-	xproto.ChangeProperty(w.link.conn, xproto.PropModeReplace, w.marker, w.mark, xproto.AtomInteger, 8, 1, []byte{0})
-	w.mu.Unlock()
-	<-done
+// at runs f, with w.mu held, when the event loop has seen everything that the server had to tell before now. It says whether the
+// connection is alive.
+func (w *watcher) at(f func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.dead {
-		return environment("no_display")
+		return false
 	}
-	return nil
+	w.marks = append(w.marks, f)
+	xproto.ChangeProperty(w.link.conn, xproto.PropModeReplace, w.marker, w.mark, xproto.AtomInteger, 8, 1, []byte{0})
+	return true
 }
 
 func (w *watcher) note(e effect, window uint32, owner int) {
@@ -178,10 +169,10 @@ func (w *watcher) loop() {
 		if ev == nil && xerr == nil {
 			w.mu.Lock()
 			w.dead = true
-			for _, c := range w.waiters {
-				close(c)
+			for _, f := range w.marks {
+				f()
 			}
-			w.waiters = nil
+			w.marks = nil
 			w.mu.Unlock()
 			return
 		}
@@ -197,9 +188,9 @@ func (w *watcher) handle(ev xgb.Event) {
 		switch {
 		case ev.Window == w.marker:
 			w.mu.Lock()
-			if len(w.waiters) > 0 {
-				close(w.waiters[0])
-				w.waiters = w.waiters[1:]
+			if len(w.marks) > 0 {
+				w.marks[0]()
+				w.marks = w.marks[1:]
 			}
 			w.mu.Unlock()
 		case ev.Window == w.link.root && ev.Atom == w.link.atoms["_NET_CLIENT_LIST"]:
@@ -340,11 +331,20 @@ func (l *link) within(w, top xproto.Window) bool {
 // Stop implements [engine.DeskObserver]. It may be called once.
 func (o *observer) Stop(ctx context.Context, p engine.Process) (engine.DeskEffects, error) {
 	return bounded(ctx, func() (engine.DeskEffects, error) {
-		err := o.w.barrier()
-		o.w.mu.Lock()
-		delete(o.w.observers, o)
-		notes := o.notes
-		o.w.mu.Unlock()
+		var notes []note
+		var dead bool
+		done := make(chan struct{})
+		if !o.w.at(func() {
+			delete(o.w.observers, o)
+			notes, dead = o.notes, o.w.dead
+			close(done)
+		}) {
+			return engine.DeskEffects{}, environment("no_display")
+		}
+		<-done
+		if dead {
+			return engine.DeskEffects{}, environment("no_display")
+		}
 		var out engine.DeskEffects
 		for _, n := range notes {
 			if n.owner != p.PID {
@@ -361,6 +361,6 @@ func (o *observer) Stop(ctx context.Context, p engine.Process) (engine.DeskEffec
 				out.Raised = true
 			}
 		}
-		return out, err
+		return out, nil
 	})
 }
