@@ -33,7 +33,14 @@ type probe struct {
 	Checked   bool    `json:"checked"`
 }
 
-// Click activates a node once. The effect is unverifiable, but for checkboxes and radio buttons, whose state is read back.
+// clicked is what js/clicks.js returns.
+type clicked struct {
+	Clicks  int  `json:"clicks"`
+	Checked bool `json:"checked"`
+}
+
+// Click activates a node once. The effect is unverifiable, but for checkboxes and radio buttons, whose state is read back, and but for
+// input after which the document saw no trusted click: suspected_noop.
 //
 //   - trusted_input: mouse events through the browser's input path, only in a tab proved parked; elsewhere would_touch_desk.
 //   - keyboard: focus and Enter or Space: a trusted click without pointer events, for controls that a key activates.
@@ -57,6 +64,8 @@ func (b *Browser) Click(ctx context.Context, c engine.ContextKey, n engine.NodeR
 		return fail(err)
 	}
 	defer leave()
+	ctx, stop := st.s.whileDocument(ctx)
+	defer stop()
 	t, err := b.find(ctx, st, n)
 	if err != nil {
 		return fail(err)
@@ -66,15 +75,23 @@ func (b *Browser) Click(ctx context.Context, c engine.ContextKey, n engine.NodeR
 	if err != nil {
 		return fail(err)
 	}
+	if p.Rendered && t.ignored {
+		return fail(errNode)
+	}
 	if err := admit(p, st, route); err != nil {
 		return fail(err)
 	}
-	if st.parked && route != engine.RouteDOMEvent {
+	if route != engine.RouteDOMEvent {
 		was := st.s.emulates()
-		if err := st.s.emulate(ctx); err != nil {
+		if st.parked {
+			if err := st.s.emulate(ctx); err != nil {
+				return fail(err)
+			}
+		}
+		if err := st.s.settle(ctx); err != nil {
 			return fail(err)
 		}
-		if !was {
+		if was != st.s.emulates() {
 			// The page was told that it is visible: what it does about that may move the control.
 			if p, err = resultOf[probe](ctx, t.s.on(t.object, probeScript, route == engine.RouteTrustedInput)); err != nil {
 				return fail(err)
@@ -83,6 +100,7 @@ func (b *Browser) Click(ctx context.Context, c engine.ContextKey, n engine.NodeR
 				return fail(err)
 			}
 		}
+		t.s.on(t.object, watchScript).forget()
 	}
 	out.FocusEmulated = st.s.emulates()
 	var last *pending
@@ -109,25 +127,26 @@ func (b *Browser) Click(ctx context.Context, c engine.ContextKey, n engine.NodeR
 		return fail(last.err)
 	}
 	err = last.wait(ctx, nil)
-	switch {
-	case errors.Is(err, errDialog):
-		out.Effect, out.Delivered = engine.EffectUnverifiable, 1
-		return out, nil
-	case err != nil && !navigatedAway(err):
-		return afterDispatch(out, engine.OpClick, engine.ActionClick, err), nil
-	}
 	out.Effect, out.Delivered = engine.EffectUnverifiable, 1
-	if p.Checkable {
-		checked, err := resultOf[bool](ctx, t.s.on(t.object, checkedScript))
-		switch {
-		case err != nil:
-		case checked != p.Checked && route == engine.RouteDOMEvent:
-			// The contract calls a script's click unverifiable whatever can be read.
-		case checked != p.Checked:
-			out.Effect = engine.EffectConfirmed
-		case !p.Checked:
-			out.Effect = engine.EffectSuspectedNoop
-		}
+	switch {
+	case errors.Is(err, errDialog), errors.Is(err, errNavigated), navigatedAway(err):
+		return out, nil
+	case err != nil:
+		out.Delivered = 0
+		return afterDispatch(out, engine.OpClick, engine.ActionClick, err), nil
+	case route == engine.RouteDOMEvent:
+		// The contract calls a script's click unverifiable whatever can be read.
+		return out, nil
+	}
+	seen, err := resultOf[clicked](ctx, t.s.on(t.object, clicksScript))
+	switch {
+	case err != nil: // the click took the document or the node along, or opened a dialog
+	case seen.Clicks == 0:
+		out.Effect, out.Delivered = engine.EffectSuspectedNoop, 0
+	case p.Checkable && seen.Checked != p.Checked:
+		out.Effect = engine.EffectConfirmed
+	case p.Checkable && !p.Checked:
+		out.Effect = engine.EffectSuspectedNoop
 	}
 	return out, nil
 }
@@ -167,6 +186,9 @@ type found struct {
 	page   *session
 	node   node
 	object runtime.RemoteObjectID
+	// ignored says that the accessibility tree leaves the node out now, so that role and name could not be compared: it is hidden, or it
+	// is no longer what was listed.
+	ignored bool
 }
 
 // find proves that a ref still names the node that was listed: same document, same node, same role and name.
@@ -214,7 +236,7 @@ func (b *Browser) find(ctx context.Context, st stand, ref engine.NodeRef) (found
 	if string(ref.Document) != st.s.document() {
 		return found{}, errNavigated
 	}
-	return found{s: s, page: st.s, node: n, object: object}, nil
+	return found{s: s, page: st.s, node: n, object: object, ignored: now.Ignored}, nil
 }
 
 // missing tells a node that is gone from other faults.

@@ -55,6 +55,7 @@ func (a *Adapter) Declare() engine.Declaration {
 		Product:          engine.ProductChromium,
 		RequiredProtocol: engine.ProtocolCDP,
 		Postures:         []engine.Posture{engine.PostureIsolatedNew, engine.PostureIsolatedNamed},
+		Reconnect:        true,
 		Components:       []string{"process", "endpoint", "connection", "window", "context", "session"},
 		Claims:           claims,
 	}

@@ -58,7 +58,9 @@ func retired(op engine.Operation, reason string) *engine.Refusal {
 // for the browser did not do what the protocol promises.
 func refuse(op engine.Operation, a engine.Action, r engine.Route, err error) *engine.Refusal {
 	if already := engine.AsRefusal(err); already != nil {
-		return already
+		named := *already
+		named.Operation = op
+		return &named
 	}
 	var wire *cdproto.Error
 	switch {
@@ -120,8 +122,10 @@ func violation(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errViolation, fmt.Sprintf(format, args...))
 }
 
-// contextError keeps the cause of a context that is over apart from the faults above.
-func contextError(ctx context.Context) error { return fmt.Errorf("no answer in time: %w", ctx.Err()) }
+// contextError says why a context is over: the document changed (see whileDocument), or time is up.
+func contextError(ctx context.Context) error {
+	return fmt.Errorf("no answer in time: %w", context.Cause(ctx))
+}
 
 func errorHas(err error, text string) bool {
 	var e *cdproto.Error

@@ -27,8 +27,9 @@ import (
 )
 
 var (
-	_ engine.Adapter = (*Adapter)(nil)
-	_ engine.Browser = (*Browser)(nil)
+	_ engine.Adapter     = (*Adapter)(nil)
+	_ engine.Browser     = (*Browser)(nil)
+	_ engine.Reconnector = (*Browser)(nil)
 )
 
 // Binaries is where Chromium is looked for when [Config.Binary] is empty, in this order.
@@ -225,9 +226,12 @@ type Browser struct {
 	profile  string
 	process  engine.Process
 	endpoint netip.AddrPort
+	path     string // of the endpoint; it names the browser's generation
 	link     *link
 	// scale is device pixels per unit of the protocol's window bounds; it does not change while an X11 browser runs.
 	scale float64
+	// epoch counts the connections to this browser.
+	epoch int
 
 	lost      chan struct{}
 	closeOnce sync.Once
@@ -240,26 +244,8 @@ func (b *Browser) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w, err := dialWire(ctx, addr, path, b.adapter.cfg.Wire, b.adapter.cfg.WireTap)
-	if err != nil {
-		return err
-	}
-	l, err := newLink(ctx, w, b.adapter.logf)
-	if err != nil {
-		w.Close()
-		return err
-	}
-	b.link, b.endpoint = l, addr
-	info, err := call(ctx, l, systeminfo.GetProcessInfo, cdp.Empty{})
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(info.ProcessInfo, func(p *systeminfo.ProcessInfo) bool {
-		return p != nil && p.Type == "browser" && p.ID == int64(b.child.pid)
-	}) {
-		return errors.New("the endpoint belongs to another process")
-	}
-	if b.process, err = identify(b.child.pid); err != nil {
+	b.endpoint, b.path = addr, path
+	if err := b.attach(ctx); err != nil {
 		return err
 	}
 	// The first window is there when a context has one; until then its look-up says that there is none.
@@ -280,6 +266,58 @@ func (b *Browser) connect(ctx context.Context) error {
 		}
 	}
 	return b.readScale(ctx)
+}
+
+// attach connects to the endpoint that is known and proves that it is the child's.
+func (b *Browser) attach(ctx context.Context) error {
+	w, err := dialWire(ctx, b.endpoint, b.path, b.adapter.cfg.Wire, b.adapter.cfg.WireTap)
+	if err != nil {
+		return err
+	}
+	l, err := newLink(ctx, w, b.epoch, b.adapter.logf)
+	if err != nil {
+		w.Close()
+		return err
+	}
+	b.link = l
+	info, err := call(ctx, l, systeminfo.GetProcessInfo, cdp.Empty{})
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(info.ProcessInfo, func(p *systeminfo.ProcessInfo) bool {
+		return p != nil && p.Type == "browser" && p.ID == int64(b.child.pid)
+	}) {
+		return errors.New("the endpoint belongs to another process")
+	}
+	b.process, err = identify(b.child.pid)
+	return err
+}
+
+// Reconnect makes a new connection to the same living browser after the old one was lost. Nothing is revived: tabs keep their keys, but
+// documents are seen anew, focus emulation is over, and nodes of before are refused by their document. The old Browser stays lost; only the
+// new one is to be closed.
+func (b *Browser) Reconnect(ctx context.Context) (engine.Browser, error) {
+	select {
+	case <-b.lost:
+	default:
+		return nil, refuse(engine.OpState, "", "", errors.New("the connection is not lost"))
+	}
+	stale := func(reason string) error {
+		return refusal(engine.OpState, engine.CodeBindingStale, "generation_changed", engine.Detail{Reason: reason})
+	}
+	if now, err := identify(b.child.pid); err != nil || now.Start != b.process.Start {
+		return nil, stale("process")
+	}
+	again := &Browser{adapter: b.adapter, child: b.child, profile: b.profile, endpoint: b.endpoint, path: b.path, scale: b.scale, epoch: b.epoch + 1, lost: make(chan struct{})}
+	if err := again.attach(ctx); err != nil {
+		if again.link != nil {
+			again.link.end(errLost)
+		}
+		b.adapter.logf("reconnect: %v", err)
+		return nil, stale("connection")
+	}
+	go again.watch()
+	return again, nil
 }
 
 // readScale asks for the scale of the screens. Screens of different scale are not told apart: the primary one counts.

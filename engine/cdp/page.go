@@ -60,7 +60,11 @@ func (b *Browser) contexts(ctx context.Context) ([]engine.BrowserContext, error)
 		list = append(list, c)
 	}
 	for i := range list {
-		s, err := b.link.page(ctx, target.ID(list[i].Key))
+		var s *session
+		err := b.awaitPage(ctx, targetOf(list[i].Key), attachBudget)
+		if err == nil {
+			s, err = b.link.page(ctx, targetOf(list[i].Key))
+		}
 		switch {
 		case err == nil:
 			list[i].Document = engine.DocumentKey(s.document())
@@ -199,11 +203,10 @@ func (s *session) emulate(ctx context.Context) error {
 		return nil
 	}
 	err := s.Call(ctx, "Emulation.setFocusEmulationEnabled", emulation.SetFocusEmulationEnabledParams{Enabled: true}, nil)
-	if err != nil {
-		s.mu.Lock()
-		s.emulated = false
-		s.mu.Unlock()
-	}
+	s.mu.Lock()
+	s.emulated = err == nil
+	s.settled = ""
+	s.mu.Unlock()
 	return err
 }
 
@@ -220,6 +223,7 @@ func (s *session) unemulate(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	s.emulated = false
+	s.settled = ""
 	s.mu.Unlock()
 	return nil
 }
@@ -360,7 +364,7 @@ func (b *Browser) OpenContext(ctx context.Context, beside engine.ContextKey) (en
 		return fail(err)
 	}
 	id := made.TargetID
-	if err := b.awaitPage(ctx, id); err != nil {
+	if err := b.awaitPage(ctx, id, callBudget); err != nil {
 		return fail(err)
 	}
 	found, err := b.locate(ctx, engine.ContextKey(id))
@@ -377,8 +381,8 @@ func (b *Browser) OpenContext(ctx context.Context, beside engine.ContextKey) (en
 }
 
 // awaitPage waits until a new target is attached and ready.
-func (b *Browser) awaitPage(ctx context.Context, id target.ID) error {
-	ctx, cancel := context.WithTimeout(ctx, callBudget)
+func (b *Browser) awaitPage(ctx context.Context, id target.ID, budget time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	for {
 		b.link.mu.Lock()

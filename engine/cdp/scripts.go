@@ -19,8 +19,12 @@ var (
 	probeScript string
 	//go:embed js/focus.js
 	focusScript string
-	//go:embed js/checked.js
-	checkedScript string
+	//go:embed js/watch.js
+	watchScript string
+	//go:embed js/clicks.js
+	clicksScript string
+	//go:embed js/settle.js
+	settleScript string
 	//go:embed js/press.js
 	pressScript string
 	//go:embed js/prepare.js
@@ -78,13 +82,18 @@ func (s *session) inWorld(ctx context.Context, frame cdp.FrameID, f func(runtime
 
 // evaluate runs an expression in the isolated world of the main frame.
 func evaluate[T any](ctx context.Context, s *session, expression string) (T, error) {
+	return evaluateIn[T](ctx, s, expression, nil)
+}
+
+// evaluateIn is evaluate for an expression that may be a promise: with await it waits for it.
+func evaluateIn[T any](ctx context.Context, s *session, expression string, await *bool) (T, error) {
 	var v T
 	s.mu.Lock()
 	frame := s.main
 	s.mu.Unlock()
 	yes := true
 	err := s.inWorld(ctx, frame, func(w runtime.ExecutionContextID) error {
-		res, err := call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{Expression: expression, ContextID: w, ReturnByValue: &yes, Silent: &yes})
+		res, err := call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{Expression: expression, ContextID: w, ReturnByValue: &yes, Silent: &yes, AwaitPromise: await})
 		if err != nil {
 			return err
 		}

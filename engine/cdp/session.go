@@ -31,6 +31,7 @@ type link struct {
 	w       *wire
 	browser *chromedp.Browser
 	cancel  context.CancelFunc
+	epoch   int // of the connection; part of every document's identity
 
 	mu       sync.Mutex
 	sessions map[target.SessionID]*session
@@ -46,8 +47,8 @@ type link struct {
 var _ chromedp.Transport = (*link)(nil)
 
 // newLink takes over w. It attaches to every page that is there and that will come, without ever pausing one.
-func newLink(ctx context.Context, w *wire, logf func(string, ...any)) (*link, error) {
-	l := &link{w: w, sessions: map[target.SessionID]*session{}, targets: map[target.ID]*session{}, changed: make(chan struct{}), lost: make(chan struct{})}
+func newLink(ctx context.Context, w *wire, epoch int, logf func(string, ...any)) (*link, error) {
+	l := &link{w: w, epoch: epoch, sessions: map[target.SessionID]*session{}, targets: map[target.ID]*session{}, changed: make(chan struct{}), lost: make(chan struct{})}
 	run, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
 	b, err := chromedp.NewBrowserTransport(run, l, chromedp.WithBrowserLogf(logf), chromedp.WithBrowserErrorf(logf))
@@ -294,6 +295,8 @@ type session struct {
 	changed        chan struct{} // closed and replaced when loader or loads change
 	worlds         map[cdp.FrameID]runtime.ExecutionContextID
 	emulated       bool
+	// settled is the document that was seen to have painted.
+	settled string
 }
 
 func newSession(l *link, id target.SessionID, t target.ID, parent *session) *session {
@@ -505,11 +508,57 @@ func remember(list []cdp.LoaderID, id cdp.LoaderID) []cdp.LoaderID {
 }
 
 // document identifies the main document now. The generation is part of it because a document that comes back from the page cache has
-// its old loader id.
+// its old loader id, and the epoch because a new connection counts generations anew.
 func (s *session) document() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf("%s.%d", s.loader, s.generation)
+	return fmt.Sprintf("%s.%d.%d", s.loader, s.l.epoch, s.generation)
+}
+
+// whileDocument returns a context that ends with errNavigated when the main document changes: what was asked of a document that is gone
+// may never be answered.
+func (s *session) whileDocument(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	s.mu.Lock()
+	changed, generation := s.changed, s.generation
+	s.mu.Unlock()
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
+			}
+			s.mu.Lock()
+			now := s.generation
+			changed = s.changed
+			s.mu.Unlock()
+			if now != generation {
+				cancel(errNavigated)
+				return
+			}
+		}
+	}()
+	return ctx, func() { cancel(context.Canceled) }
+}
+
+// settle waits until the document takes input: until it has painted once. It asks once a document.
+func (s *session) settle(ctx context.Context) error {
+	document := s.document()
+	s.mu.Lock()
+	done := s.settled == document
+	s.mu.Unlock()
+	if done {
+		return nil
+	}
+	yes := true
+	if _, err := evaluateIn[bool](ctx, s, settleScript, &yes); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.settled = document
+	s.mu.Unlock()
+	return nil
 }
 
 // pending is a command on its way.

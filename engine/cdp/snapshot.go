@@ -98,6 +98,8 @@ func (b *Browser) snapshot(ctx context.Context, c engine.ContextKey, limit int) 
 	if s.dialogOpen() {
 		return engine.PageSnapshot{}, errDialog
 	}
+	ctx, stop := s.whileDocument(ctx)
+	defer stop()
 	document := s.document()
 	frames, unread, err := b.frames(ctx, s)
 	if err != nil {

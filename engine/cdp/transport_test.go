@@ -265,7 +265,7 @@ func TestEventsNeverDelayReplies(t *testing.T) {
 	var seen int
 	w, err := dialWire(t.Context(), addr, "/", nil, func(e WireEvent) { seen++ })
 	g.Expect(err).NotTo(HaveOccurred())
-	l, err := newLink(t.Context(), w, func(string, ...any) {})
+	l, err := newLink(t.Context(), w, 0, func(string, ...any) {})
 	g.Expect(err).NotTo(HaveOccurred())
 	defer l.Close()
 	g.Expect(l.Call(t.Context(), "Browser.getVersion", nil, nil)).To(Succeed())

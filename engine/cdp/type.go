@@ -51,6 +51,8 @@ func (b *Browser) Type(ctx context.Context, c engine.ContextKey, n engine.NodeRe
 		return fail(err)
 	}
 	defer leave()
+	ctx, stop := st.s.whileDocument(ctx)
+	defer stop()
 	t, err := b.find(ctx, st, n)
 	if err != nil {
 		return fail(err)
@@ -59,10 +61,16 @@ func (b *Browser) Type(ctx context.Context, c engine.ContextKey, n engine.NodeRe
 	if err := prepare(ctx, t, false, replace, nil); err != nil {
 		return fail(err)
 	}
+	if t.ignored {
+		return fail(errNode)
+	}
 	if st.parked {
 		if err := st.s.emulate(ctx); err != nil {
 			return fail(err)
 		}
+	}
+	if err := st.s.settle(ctx); err != nil {
+		return fail(err)
 	}
 	out.FocusEmulated = st.s.emulates()
 	var p prepared
@@ -86,7 +94,7 @@ func (b *Browser) Type(ctx context.Context, c engine.ContextKey, n engine.NodeRe
 	if err == nil && last != nil {
 		err = last.wait(ctx, nil)
 	}
-	if err != nil && (mode == engine.TypeKeystrokes || !errors.Is(err, errDialog)) {
+	if err != nil && (mode == engine.TypeKeystrokes || !(errors.Is(err, errDialog) || errors.Is(err, errNavigated))) {
 		return afterDispatch(out, engine.OpType, engine.ActionType, err), nil
 	}
 	if err == nil {
