@@ -230,8 +230,10 @@ type Plan struct {
 	CoreDeliver []RequirementID   `json:"core_deliver"`
 	CoreAny     [][]RequirementID `json:"core_any,omitempty"`
 	CoreHold    []RequirementID   `json:"core_hold"`
-	// Features are those that the engine file claims beyond core.
-	Features []string `json:"features,omitempty"`
+	// Features are those that the engine file claims beyond core. FeatureMissing are those of them with a requirement that no row
+	// delivers: such a claim is not shown.
+	Features       []string `json:"features,omitempty"`
+	FeatureMissing []string `json:"feature_missing,omitempty"`
 	// Ceiling is "supported" or "experimental", from the environment; "none" in a refusal lane, where no decision is made.
 	Ceiling string `json:"ceiling"`
 	// Limits of the environment, printed beside every decision made in it.

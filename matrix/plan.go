@@ -58,6 +58,11 @@ func (m *Matrix) Plan(req PlanRequest) (*Plan, error) {
 		}
 	}
 	p.CoreMissing = m.coreMissing(all, file)
+	for _, feature := range file.Features {
+		if slices.ContainsFunc(m.profiles.Features[feature], func(id RequirementID) bool { return !delivered(all, id) }) {
+			p.FeatureMissing = append(p.FeatureMissing, feature)
+		}
+	}
 	if err := p.choose(all, req.Select); err != nil {
 		return nil, err
 	}
@@ -177,6 +182,11 @@ func (c *Contract) twin(claim engine.Claim) {
 		}
 	}
 	c.Steps, c.Expect = steps, e
+}
+
+// delivered says whether a row that is no twin covers the requirement.
+func delivered(rows []Contract, id RequirementID) bool {
+	return slices.ContainsFunc(rows, func(c Contract) bool { return c.Requirement == id && !c.Twin })
 }
 
 // coreMissing lists the core requirements that no row covers. What must be delivered is covered by a delivering row for each aspect that
