@@ -289,6 +289,16 @@ func (o *offender) offend(ctx context.Context, kind string, hold time.Duration) 
 			return err
 		}
 		return nc.Close()
+	case "paced": // a second of a person's motion, 50 times there and back
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for range 50 {
+			<-tick.C
+			if err := both(o.fake(ctx, x11.MotionNotify, 0, 390, 330), o.fake(ctx, x11.MotionNotify, 0, 350, 300)); err != nil {
+				return err
+			}
+		}
+		return nil
 	case "flood":
 		return o.flood(ctx)
 	case "huge_property":
