@@ -136,19 +136,15 @@ func StartFilm(ctx context.Context, cfg FilmConfig) (_ *Film, err error) {
 		return nil, fail("start film", ErrConfig, err)
 	}
 	f := &Film{cfg: cfg, quit: make(chan struct{}), done: make(chan struct{}), started: started}
+	running := false // then the loop frees what was made
 	if f.src, err = newSource(cfg.Display, cfg.XAuthority); err != nil {
 		return nil, err
 	}
 	defer func() {
-		if err == nil {
+		if err == nil || running {
 			return
 		}
 		f.src.close()
-		if f.enc != nil {
-			cut, cancel := context.WithCancel(context.Background())
-			cancel()
-			f.enc.stop(cut)
-		}
 		if f.side != nil {
 			f.side.close()
 		}
@@ -179,6 +175,7 @@ func StartFilm(ctx context.Context, cfg FilmConfig) (_ *Film, err error) {
 		return nil, err
 	}
 	first := make(chan error, 1)
+	running = true
 	go f.loop(first)
 	select {
 	case err = <-first:
@@ -439,7 +436,7 @@ func (f *Film) release() error {
 		if i > 0 {
 			f.report.Repeated++
 		}
-		if !known {
+		if !known && !h.shot.win.Empty() {
 			f.report.UnknownMasks++
 		}
 	}
