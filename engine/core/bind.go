@@ -310,9 +310,9 @@ func (e *Engine) snapshot(ctx context.Context, op engine.Operation, req engine.S
 			omitted[reason] = n
 		}
 	}
-	if over := len(page.Nodes) - limit; over > 0 {
-		page.Nodes = page.Nodes[:limit]
-		omitted["budget"] += over
+	if fit := fitting(page.Nodes, limit); fit < len(page.Nodes) {
+		omitted["budget"] += len(page.Nodes) - fit
+		page.Nodes = page.Nodes[:fit]
 	}
 	id := mint("sn-")
 	out := engine.Snapshot{ID: id, TabID: tb.id, Provenance: page.Provenance, Complete: omitted["budget"] == 0 && omitted["unprovable_frame"] == 0,
@@ -324,6 +324,18 @@ func (e *Engine) snapshot(ctx context.Context, op engine.Operation, req engine.S
 	}
 	tb.keep(&snapshot{id: id, document: page.Document, nodes: page.Nodes})
 	return engine.Result{Status: engine.StatusOK, Snapshot: &out}
+}
+
+// fitting says how many nodes a snapshot of at most limit nodes and [maxListed] bytes of text has room for.
+func fitting(nodes []engine.PageNode, limit int) int {
+	size := 0
+	for i, n := range nodes {
+		size += min(len(n.Role), maxText) + min(len(n.Name), maxText) + min(len(n.Value), maxText)
+		if i >= limit || size > maxListed {
+			return i
+		}
+	}
+	return len(nodes)
 }
 
 // boundedList bounds a list of short words.

@@ -63,6 +63,8 @@ func (b Budgets) withDefaults() Budgets {
 const (
 	defaultNodes = 2000
 	maxNodes     = 10000
+	// maxListed bounds the text of all nodes of one snapshot.
+	maxListed = 4 << 20
 	// maxText bounds a name, value or title in a result.
 	maxText = 1024
 	// maxURL bounds a URL argument.

@@ -56,7 +56,7 @@ func (e *Engine) stale(op engine.Operation, s *session, p *process) *engine.Refu
 }
 
 // graceDeath is how long a broken connection is given to turn out as a process that is ending: the socket closes first.
-const graceDeath = 40 * time.Millisecond
+const graceDeath = 25 * time.Millisecond
 
 // declareLost marks everything on p as void, at once, and finds out whether the process or only the connection is gone.
 func (e *Engine) declareLost(p *process) {
