@@ -34,15 +34,21 @@ func (e *Engine) bind(ctx context.Context, op engine.Operation, req engine.State
 	if s == nil {
 		return engine.Refused(e.noSession(op))
 	}
+	if req.PID <= 0 {
+		return engine.Refused(e.argument(op, "invalid_argument", "pid"))
+	}
+	p := s.process()
+	if p != nil && p.id.PID == req.PID && p.lost() && e.decl.Reconnect {
+		var r *engine.Refusal
+		if p, r = e.reconnect(ctx, op, s, p); r != nil {
+			return engine.Refused(r)
+		}
+	}
 	ctx, release, ok := s.enter(ctx, e.cfg.Budgets.Bind)
 	if !ok {
 		return engine.Refused(e.noSession(op))
 	}
 	defer release()
-	if req.PID <= 0 {
-		return engine.Refused(e.argument(op, "invalid_argument", "pid"))
-	}
-	p := s.process()
 	if p == nil || p.id.PID != req.PID {
 		return engine.Refused(e.foreign(ctx, op, req.PID))
 	}

@@ -52,7 +52,11 @@ func (e *Engine) stale(op engine.Operation, s *session, p *process) *engine.Refu
 	if p.reason == "connection" && !e.decl.Reconnect {
 		return e.refuse(op, "reconnect_unsupported", engine.Detail{Generation: p.successor})
 	}
-	return e.refuse(op, "generation_changed", engine.Detail{Reason: p.reason, Generation: p.successor, NextAction: "prepare"})
+	next := "prepare"
+	if p.reason == "connection" {
+		next = "bind"
+	}
+	return e.refuse(op, "generation_changed", engine.Detail{Reason: p.reason, Generation: p.successor, NextAction: next})
 }
 
 // graceDeath is how long a broken connection is given to turn out as a process that is ending: the socket closes first.
