@@ -24,7 +24,7 @@ rows:
       - type: {into: 's/textbox "Say \"hi\""', text: "{{canary a}}", replace: true}
       - wait: {quiet: 150ms}
       - call: {operation: browser_click, args: {ref: 5, list: [a, true, ~]}}
-    expect: {elsewhere: silent}
+    expect: {effect: [{page: w/tab 1, control: a, event: input}], elsewhere: silent}
     budget: 5s
 `
 	m, err := matrix.Load(with(t, map[string]string{rowFile: text}), table)
