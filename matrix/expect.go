@@ -95,7 +95,7 @@ func (s *scope) checkExpect(n strict.Node) {
 		case "click":
 			shows, want = func(x EffectExpect) bool { return x.Event != "" }, "an event"
 		case "type":
-			shows, want = func(x EffectExpect) bool { return x.Value != nil || x.Event != "" }, "a value or an event"
+			shows, want = func(x EffectExpect) bool { return x.Value != nil || x.Event != "" && x.Event != "click" }, "a value or an event"
 		default:
 			continue
 		}
@@ -106,8 +106,16 @@ func (s *scope) checkExpect(n strict.Node) {
 			n.Bad("no effect is expected of %s: want %s in the tab that it acts on", step.Name, want)
 		}
 	}
-	if e.Elsewhere == "" && bound && len(e.Effect)+len(e.Refusal) > 0 {
+	if e.Elsewhere == "" && bound {
 		n.Bad("elsewhere is missing: what happens in other places is judged, too")
+	}
+	for _, step := range s.row.Steps {
+		switch {
+		case step.Verb == "report_forged" && e.Forged == "":
+			n.Bad("forged is missing: %s posts a false report", step.Name)
+		case step.Verb == "attach" && e.Probes == "":
+			n.Bad("probes is missing: %s must be answered before anything is looked at", step.Name)
+		}
 	}
 	for _, g := range s.given {
 		if !s.used[g.name] && g.name != "" {
