@@ -24,7 +24,7 @@ const DefaultFPS = 15
 // MaskProvider knows where secrets are on the desk.
 type MaskProvider interface {
 	// Masks returns the rectangles, in desk pixels, that held a secret at any moment between two times of CLOCK_MONOTONIC, in
-	// nanoseconds. known is false when it cannot tell for the whole of that time; then the whole target window becomes black. It is
+	// nanoseconds. It must answer for that time and not for the moment of the call, which on a busy machine comes seconds later. known is false when it cannot tell for the whole of that time; then the whole target window becomes black. It is
 	// called on the film's goroutine, once a frame, and must not block.
 	Masks(fromNS, toNS int64) (rects []redaction.Rect, known bool)
 }
