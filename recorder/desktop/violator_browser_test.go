@@ -50,7 +50,7 @@ func violatorMain(in io.Reader, out, errs io.Writer) int {
 }
 
 func (o *offender) command(line string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	f := strings.Fields(line)
 	if f[0] == "init" {
@@ -357,8 +357,11 @@ func (o *offender) flood(ctx context.Context) error {
 		if err := o.c.Send(ctx, batch...); err != nil {
 			return err
 		}
+		if err := o.c.Sync(ctx); err != nil {
+			return err
+		}
 	}
-	return o.c.Sync(ctx)
+	return nil
 }
 
 // hugeProperty writes properties of 200 kB, and then warps.

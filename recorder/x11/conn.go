@@ -17,7 +17,7 @@ import (
 
 // writeBudget bounds one write to the server, and the whole setup. A server that does not take our bytes for so
 // long is lost.
-const writeBudget = 5 * time.Second
+const writeBudget = 10 * time.Second
 
 // Handler receives what is not the reply of a Call. Its functions run on the reader's goroutine, in the
 // order of the stream, and must not block or call back into a waiting Call on the same connection.
@@ -367,7 +367,7 @@ func (c *Conn) Async(ctx context.Context, req *Request, done func(Reply, error))
 	}
 }
 
-// Call sends a request and waits for its reply within ctx (a server that takes no bytes can hold it up to five
+// Call sends a request and waits for its reply within ctx (a server that takes no bytes can hold it up to ten
 // seconds longer, and is lost then). The error is an *XError, matches ErrLost, or is
 // the context's; after the latter the late reply is dropped.
 func (c *Conn) Call(ctx context.Context, req *Request) (Reply, error) {
