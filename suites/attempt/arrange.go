@@ -48,6 +48,10 @@ func (a *Attempt) arrange(ctx context.Context) error {
 			return err
 		}
 	default:
+		// The browser that rows have in common has no place on the desk of a row of its own.
+		if err := a.Stage.EndShared(ctx); err != nil {
+			return a.fault("harness", "end the shared browser: %v", err)
+		}
 		r, err := a.Must(ctx, engine.OpSessionStart, map[string]any{}, Aim{})
 		if err != nil {
 			return err
@@ -285,7 +289,7 @@ func (a *Attempt) personOpens(ctx context.Context, t *Target, plans []matrix.Win
 			}
 			var fresh []*stage.Window
 			for _, w := range all {
-				if !slices.ContainsFunc(a.windows, func(old *stage.Window) bool { return old.ID == w.ID }) {
+				if w.Owner == a.browser && !slices.ContainsFunc(a.windows, func(old *stage.Window) bool { return old.ID == w.ID }) {
 					fresh = append(fresh, w)
 				}
 			}
@@ -298,7 +302,13 @@ func (a *Attempt) personOpens(ctx context.Context, t *Target, plans []matrix.Win
 	})
 	a.phase = before
 	a.aim()
-	return err
+	if err != nil {
+		return err
+	}
+	if err := a.watchTargets(ctx); err != nil {
+		return a.fault("harness", "watch the windows that the person opened: %v", err)
+	}
+	return nil
 }
 
 // harnessActs marks what follows on the desk as the harness's own doing.
@@ -606,12 +616,8 @@ func (a *Attempt) orderTabs(t *Target, launch, n int, tabs []engine.Tab) []*Tab 
 
 // watchTargets tells the event log which windows the engine may act in.
 func (a *Attempt) watchTargets(ctx context.Context) error {
-	for i, w := range a.windows {
-		role := desktop.Target
-		if i > 0 {
-			role = desktop.Sibling
-		}
-		if err := a.Stage.Log.Watch(ctx, w.ID, role); err != nil {
+	for _, w := range a.windows {
+		if err := a.Stage.Log.Watch(ctx, w.ID, desktop.Target); err != nil {
 			return err
 		}
 	}
