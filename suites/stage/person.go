@@ -107,6 +107,9 @@ func (s *Stage) ClickInto(ctx context.Context, w *Window) error {
 	return s.Person.Link(ctx, w.Client.X+w.Client.Width*9/10, w.Client.Y+w.Client.Height*9/10)
 }
 
+// titleBar is a little more than the height of the window manager's title bar, in pixels: openbox's stock theme has 20.
+const titleBar = 22
+
 // TakeBack makes sure that the person's window has the focus before a row begins: a row before may have left the desk otherwise.
 func (s *Stage) TakeBack(ctx context.Context) error {
 	w, err := s.Sentinel.Where(ctx)
@@ -136,6 +139,11 @@ func (s *Stage) Cover(ctx context.Context, how matrix.Person, frames []xwire.Rec
 		default:
 			return fmt.Errorf("no place %q for the person's window", how)
 		}
+	}
+	// A window manager keeps a title bar on the screen: a client area that begins higher than the bar is tall would be pushed down. The bar
+	// covers what is above it, too.
+	if down := titleBar - place.Y; down > 0 {
+		place.Y, place.Height = titleBar, place.Height-down
 	}
 	if _, err := s.Sentinel.Raise(ctx); err != nil {
 		var other *sentinel.PlacementError
