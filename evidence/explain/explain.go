@@ -286,13 +286,13 @@ func (a Attempt) moment(d *Divergence) *Moment {
 	m.Seconds, ok = a.Film.At(d.MonoNS)
 	switch {
 	case d.Kind == evidence.KindScan || d.Kind == evidence.KindFilm || d.Kind == evidence.KindGuard || d.Kind == evidence.KindHeartbeat:
-		m.Note = "found after the row: it is no single moment of the film"
+		m.Note = "found after the row and is no single moment of the film"
 		if i := slices.IndexFunc(a.Observations, func(o evidence.Observation) bool { return o.Phase == evidence.PhaseBackground }); i >= 0 {
 			m.Seconds, _ = a.Film.At(a.Observations[i].MonoNS)
-			m.Note += ", which is shown from the first background call on"
+			m.Note += ", which opens where the background phase begins"
 		}
 	case !ok:
-		m.Note = "the film does not cover the moment itself: this is its nearest end"
+		m.Note = "at a moment that the film does not cover: this is its nearest end"
 	}
 	return m
 }

@@ -122,7 +122,7 @@ func indexPage(in Input, rows []indexRow, t times) index {
 	default:
 		d.Sign, d.Class = "?", "open"
 	}
-	reasons := bounded(in.Ruling.Reasons, maxReasons)
+	reasons := bounded(folded(in.Ruling.Reasons), maxReasons)
 	d.Reasons, d.MoreReasons = reasons[:min(len(reasons), firstReasons)], reasons[min(len(reasons), firstReasons):]
 	for _, id := range slices.Sorted(keysOf(p.NotApplicable)) {
 		d.NotApplicable = append(d.NotApplicable, fact{Name: string(id), Value: p.NotApplicable[id]})
@@ -143,6 +143,39 @@ func indexPage(in Input, rows []indexRow, t times) index {
 	d.Claims = grouped(rows)
 	d.capabilities(in)
 	return d
+}
+
+// folded puts the reasons that differ by a core requirement only into one each, where the first of them stood, so that the first screen has room
+// for the others.
+func folded(reasons []string) []string {
+	var out []string
+	kinds := []string{" has no row", " was not run"}
+	at, ids := map[string]int{}, map[string][]string{}
+	for _, r := range reasons {
+		id, isCore := strings.CutPrefix(r, "core requirement ")
+		kind := ""
+		for _, k := range kinds {
+			if bare, ok := strings.CutSuffix(id, k); ok && isCore && len(bare) <= 8 {
+				id, kind = bare, k
+			}
+		}
+		if kind == "" {
+			out = append(out, r)
+			continue
+		}
+		if _, there := at[kind]; !there {
+			at[kind] = len(out)
+			out = append(out, r)
+		}
+		ids[kind] = append(ids[kind], id)
+	}
+	for kind, i := range at {
+		if n := len(ids[kind]); n > 1 {
+			words := map[string]string{" has no row": "have no row", " was not run": "were not run"}[kind]
+			out[i] = fmt.Sprintf("%d core requirements %s: %s", n, words, strings.Join(ids[kind], ", "))
+		}
+	}
+	return out
 }
 
 // rank puts what is wrong first.
@@ -272,9 +305,9 @@ func (d *index) coverage(in Input) {
 		anchor := "req-" + string(id)
 		switch {
 		case t.bad > 0:
-			return tile{string(id), fmt.Sprintf("%d of %d fail", t.bad, t.all), detail, anchor, look{"✗", "bad"}}
+			return tile{string(id), fmt.Sprintf("%d/%d fail", t.bad, t.all), detail, anchor, look{"✗", "bad"}}
 		case t.open > 0:
-			return tile{string(id), fmt.Sprintf("%d of %d open", t.open, t.all), detail, anchor, look{"?", "open"}}
+			return tile{string(id), fmt.Sprintf("%d/%d open", t.open, t.all), detail, anchor, look{"?", "open"}}
 		case missing:
 			return tile{string(id), "in part", detail + "; a part of it has no row", anchor, look{"○", "open"}}
 		}

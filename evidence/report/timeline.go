@@ -350,7 +350,11 @@ func (l *timeline) phases(s scale, obs []evidence.Observation) {
 			}
 		}
 		if _, there := bounds[p]; there && end > from {
-			l.Phases = append(l.Phases, span{X: s.x(from), W: s.x(end) - s.x(from), Class: string(p), Label: string(p)})
+			shade := span{X: s.x(from), W: s.x(end) - s.x(from), Class: string(p)}
+			if shade.W > 70 {
+				shade.Label = string(p)
+			}
+			l.Phases = append(l.Phases, shade)
 			from = end
 		}
 	}
