@@ -63,7 +63,8 @@ type Browser interface {
 	Close(ctx context.Context) error
 }
 
-// Reconnector is the ability to make a lost connection anew to the same living browser.
+// Reconnector is the ability to make a lost connection anew to the same living browser. The lost Browser is not closed; the one returned has
+// the same process and takes its place. Callers bound and count the attempts.
 type Reconnector interface {
 	Reconnect(ctx context.Context) (Browser, error)
 }

@@ -70,7 +70,7 @@ func (d Declaration) Total() error {
 	return nil
 }
 
-// Claims looks one capability up. A capability that is not in the table is not declared.
+// Lookup finds one capability. A capability that is not in the table is not declared.
 func (d Declaration) Lookup(c Capability) Claim {
 	for _, claim := range d.Claims {
 		if claim.Capability == c {

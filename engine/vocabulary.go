@@ -175,7 +175,8 @@ const (
 // TypeMode is the way text enters a control.
 type TypeMode string
 
-// The closed list of modes. The zero value means insert_text.
+// The closed list of modes. The zero value means insert_text. In the capability table insert_text is type by trusted_input, and keystrokes is
+// type by keyboard.
 const (
 	TypeInsert     TypeMode = "insert_text"
 	TypeKeystrokes TypeMode = "keystrokes"

@@ -77,6 +77,65 @@ func (r *reader) expect(n strict.Node, s *scope) {
 	}
 }
 
+// checkExpect reports what a row does and does not judge: an action whose effect nobody looks for, an effect without silence elsewhere, a
+// step that was named for nothing. So an expectation that is taken out of a row is missed.
+func (s *scope) checkExpect(n strict.Node) {
+	e := s.row.Expect
+	refused := func(name string) bool {
+		return slices.ContainsFunc(e.Refusal, func(r RefusalExpect) bool { return r.Of == name })
+	}
+	bound := false
+	for i, step := range s.row.Steps {
+		bound = bound || step.Verb == "bind"
+		var shows func(EffectExpect) bool
+		var want string
+		switch step.Verb {
+		case "navigate":
+			shows, want = func(x EffectExpect) bool { return x.Loaded != "" }, "loaded"
+		case "click":
+			shows, want = func(x EffectExpect) bool { return x.Event != "" }, "an event"
+		case "type":
+			shows, want = func(x EffectExpect) bool { return x.Value != nil || x.Event != "" && x.Event != "click" }, "a value or an event"
+		default:
+			continue
+		}
+		if refused(step.Name) || s.touched[i] == (place{}) { // the second: its reference was reported
+			continue
+		}
+		if !slices.ContainsFunc(e.Effect, func(x EffectExpect) bool { return shows(x) && s.place(x.Page) == s.touched[i] }) {
+			n.Bad("no effect is expected of %s: want %s in the tab that it acts on", step.Name, want)
+		}
+	}
+	if e.Elsewhere == "" && bound {
+		n.Bad("elsewhere is missing: what happens in other places is judged, too")
+	}
+	for _, step := range s.row.Steps {
+		switch {
+		case step.Verb == "report_forged" && e.Forged == "":
+			n.Bad("forged is missing: %s posts a false report", step.Name)
+		case step.Verb == "attach" && e.Probes == "":
+			n.Bad("probes is missing: %s must be answered before anything is looked at", step.Name)
+		}
+	}
+	for _, g := range s.given {
+		if !s.used[g.name] && g.name != "" {
+			g.node.Bad("nothing is expected of the step %q; leave its name out", g.name)
+		}
+	}
+}
+
+// place finds the tab that a reference of an expectation names.
+func (s *scope) place(ref string) place {
+	t, err := ParseTabRef(ref)
+	if err != nil {
+		return place{}
+	}
+	if t.Name != "" {
+		return s.names[t.Name].tab
+	}
+	return place{window: s.names[t.Target].window, tab: t.Tab, launch: s.names[t.Target].launch}
+}
+
 var postures = []engine.Posture{engine.PostureIsolatedNew, engine.PostureIsolatedNamed, engine.PostureExisting}
 
 // entries reads a list, or a single mapping as a list of one.
@@ -97,6 +156,7 @@ func (s *scope) of(n strict.Node, verbs ...string) string {
 		return ""
 	}
 	index, ok := s.steps[name]
+	s.used[name] = true
 	if !ok {
 		known := make([]string, len(s.row.Steps))
 		for i, step := range s.row.Steps {

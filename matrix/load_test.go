@@ -176,6 +176,10 @@ func TestLoad_bad_row_file(t *testing.T) {
 		// Expectations.
 		{"expect missing", good[strings.Index(good, "    expect:"):strings.Index(good, "    budget:")], "", `type.yaml:3: rows[0]: expect is missing`},
 		{"expect empty", good[strings.Index(good, "expect:"):strings.Index(good, "    budget:")], "expect: {}\n", `type.yaml:13: rows[0].expect: expects nothing`},
+		{"effect taken out", "      effect: [{page: w/tab 1, control: full-name, value: \"Ada\"}]\n", "", `type.yaml:14: rows[0].expect: no effect is expected of act: want a value or an event in the tab that it acts on`},
+		{"effect in another tab", "[{page: w/tab 1, control", "[{page: w/tab 2, control", `type.yaml:14: rows[0].expect: no effect is expected of act`},
+		{"elsewhere taken out", "      elsewhere: silent\n", "", `type.yaml:14: rows[0].expect: elsewhere is missing: what happens in other places is judged, too`},
+		{"receipt taken out", "      receipt: [{of: act, effect: [confirmed, unverifiable], trust: trusted_input}]\n", "", `type.yaml:12: rows[0].steps[2].type.name: nothing is expected of the step "act"; leave its name out`},
 		{"unknown step", "of: act", "of: acts", `type.yaml:16: rows[0].expect.receipt[0].of: no step is named "acts"; did you mean "act"?`},
 		{"unknown effect word", "effect: [confirmed,", "effect: [confirmd,", `type.yaml:16: rows[0].expect.receipt[0].effect[0]: unknown value "confirmd"; did you mean "confirmed"?`},
 		{"effect word twice", "effect: [confirmed,", "effect: [confirmed, confirmed,", `type.yaml:16: rows[0].expect.receipt[0].effect[1]: "confirmed" occurs twice`},

@@ -129,8 +129,8 @@ func TestPlan_twin_of_an_undeclared_action(t *testing.T) {
 func TestPlan_twin_keeps_what_was_expected_before(t *testing.T) {
 	g := NewWithT(t)
 	text := strings.NewReplacer("route: trusted_input, delivery", "route: dom_event, delivery", `text: "Ada", name: act}`, `text: "Ada", route: dom_event, name: act}
-      - navigate: {tab: w/tab 1, page: other.html, name: later}
-      - end_session: {}`, "elsewhere: silent", `elsewhere: silent
+      - navigate: {tab: w/tab 1, page: other.html}
+      - end_session: {}`, "effect: [{page", "effect: [{page: w/tab 1, loaded: other.html}, {page", "elsewhere: silent", `elsewhere: silent
       bind: [{of: bind-1, quality: exact}]
       snapshot: [{of: snapshot-2, has: [{role: textbox, name: Full name}]}]`).Replace(good)
 	m, err := matrix.Load(with(t, map[string]string{rowFile: text}), table)

@@ -367,7 +367,10 @@ func (r *reader) row(o strict.Object, stem string, axes map[string]string, claim
 			o.Get("expect").Bad("an undeclared row expects the refusal that the engine file's limitation gives; leave expect out")
 		}
 	} else {
-		r.expect(o.Need("expect"), scope)
+		if expect := o.Need("expect"); expect.Exists() {
+			r.expect(expect, scope)
+			scope.checkExpect(expect)
+		}
 	}
 	scope.checkNeeds(o.Get("needs"))
 	r.rows = append(r.rows, row)

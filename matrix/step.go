@@ -16,13 +16,15 @@ type named struct {
 	kind NameKind
 	// window is the desk's window, from 1, for a target, and tabs how many it has; tab is the tab, for a snapshot.
 	window, tabs int
+	launch       int
 	tab          place
 }
 
-// place is a tab of the desk: window and tab from 1. Opened is true for a tab that a step opened.
+// place is a tab of the desk: window and tab from 1, and the number of launches that the row's steps made before, for each of them begins
+// with window 1 again. Opened names the step that opened the tab, from 1; 0 for a tab of the desk.
 type place struct {
-	window, tab int
-	opened      bool
+	window, tab    int
+	launch, opened int
 }
 
 // scope is what is known while the steps of a row are read, in order.
@@ -31,15 +33,23 @@ type scope struct {
 	names map[string]named
 	order []string
 	steps map[string]int
+	// given are the names that the row gave to steps itself, with their place; used are the steps that expectations speak of.
+	given []givenName
+	used  map[string]bool
 	// touched is the tab that each step acts on.
 	touched map[int]place
 	bound   map[string]bool
-	// relaunched is true after a prepare step: window 1 is then the new browser's, with one tab.
-	relaunched bool
+	// launches counts prepare steps: after one, window 1 is the new browser's, with one tab.
+	launches int
+}
+
+type givenName struct {
+	name string
+	node strict.Node
 }
 
 func newScope(row *Row) *scope {
-	return &scope{row: row, names: map[string]named{}, steps: map[string]int{}, touched: map[int]place{}, bound: map[string]bool{}}
+	return &scope{row: row, names: map[string]named{}, steps: map[string]int{}, used: map[string]bool{}, touched: map[int]place{}, bound: map[string]bool{}}
 }
 
 func (s *scope) known(kinds ...NameKind) []string {
@@ -91,6 +101,7 @@ func (s *scope) step(n strict.Node, index int) Step {
 		if step.Name = name.Text(); step.Name != "" && !nameForm.MatchString(step.Name) {
 			name.Bad("the name %q must be a word of a-z, 0-9, - and _", bounded(step.Name))
 		}
+		s.given = append(s.given, givenName{step.Name, name})
 	}
 	if first, twice := s.steps[step.Name]; twice {
 		body.Bad("the name %q was given to step %d already", step.Name, first+1)
@@ -145,7 +156,7 @@ func (s *scope) background(body strict.Node, step *Step) {
 		s.bound[session] = true
 	case "prepare":
 		delete(s.bound, session)
-		s.relaunched = true
+		s.launches++
 		if len(s.bound) > 0 {
 			body.Bad("launches while another session has a bound window; prepare every session before the first bind")
 		}
@@ -184,7 +195,7 @@ func (s *scope) field(n strict.Node, f Field, index int) (any, func()) {
 		if most := s.windows(); number > most {
 			n.Bad("window %d: the desk has %d", number, most)
 		}
-		return number, func() { s.touched[index] = place{window: number} }
+		return number, func() { s.touched[index] = place{window: number, launch: s.launches} }
 	case FieldNew:
 		name := n.Text()
 		if name != "" && !nameForm.MatchString(name) {
@@ -199,17 +210,17 @@ func (s *scope) field(n strict.Node, f Field, index int) (any, func()) {
 				s.order = append(s.order, name)
 			}
 			if f.Names == NameTab {
-				at = place{window: at.window, opened: true}
+				at = place{window: at.window, launch: at.launch, opened: index + 1}
 				s.touched[index] = at
 			}
-			s.names[name] = named{kind: f.Names, window: at.window, tabs: s.tabs(at.window), tab: at}
+			s.names[name] = named{kind: f.Names, window: at.window, launch: at.launch, tabs: s.tabs(at.window), tab: at}
 		}
 	case FieldUse:
 		name := n.Text()
 		if got, ok := s.names[name]; name != "" && (!ok || got.kind != f.Names) {
 			n.Bad("no %s is named %q yet%s", f.Names, bounded(name), strict.Hint(name, s.known(f.Names)))
 		} else if f.Names == NameTarget {
-			s.touched[index] = place{window: got.window}
+			s.touched[index] = place{window: got.window, launch: got.launch}
 		}
 		return name, nil
 	case FieldTab:
@@ -298,19 +309,19 @@ func (s *scope) tab(n strict.Node) (string, place) {
 	if ref.Tab > got.tabs {
 		n.Bad("tab %d: window %d of the desk has %d", ref.Tab, got.window, got.tabs)
 	}
-	return text, place{window: got.window, tab: ref.Tab}
+	return text, place{window: got.window, tab: ref.Tab, launch: got.launch}
 }
 
 // windows is how many windows can be bound now, and tabs how many tabs one of them has.
 func (s *scope) windows() int {
-	if s.relaunched {
+	if s.launches > 0 {
 		return 1
 	}
 	return max(len(s.row.Desk.Windows), 1)
 }
 
 func (s *scope) tabs(window int) int {
-	if w := s.row.Desk.Windows; !s.relaunched && window >= 1 && window <= len(w) {
+	if w := s.row.Desk.Windows; s.launches == 0 && window >= 1 && window <= len(w) {
 		return len(w[window-1].Tabs)
 	}
 	return 1
@@ -337,7 +348,7 @@ func (s *scope) checkNeeds(n strict.Node) {
 	if where.window == 0 {
 		return
 	}
-	visible := !where.opened
+	visible := where.opened == 0
 	if w := s.row.Desk.Windows; where.tab > 0 && where.window <= len(w) && where.tab <= len(w[where.window-1].Tabs) {
 		visible = w[where.window-1].Tabs[where.tab-1].Visible
 	}

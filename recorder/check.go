@@ -186,7 +186,7 @@ func (c *FilmCheck) side(side []sideFrame) {
 		if f.Repeated {
 			c.Repeated++
 		}
-		if !f.Known {
+		if !f.Known && !f.Window.Empty() {
 			c.UnknownMasks++
 		}
 		if i == 0 {

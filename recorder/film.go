@@ -24,7 +24,7 @@ const DefaultFPS = 15
 // MaskProvider knows where secrets are on the desk.
 type MaskProvider interface {
 	// Masks returns the rectangles, in desk pixels, that held a secret at any moment between two times of CLOCK_MONOTONIC, in
-	// nanoseconds. known is false when it cannot tell for the whole of that time; then the whole target window becomes black. It is
+	// nanoseconds. It must answer for that time and not for the moment of the call, which on a busy machine comes seconds later. known is false when it cannot tell for the whole of that time; then the whole target window becomes black. It is
 	// called on the film's goroutine, once a frame, and must not block.
 	Masks(fromNS, toNS int64) (rects []redaction.Rect, known bool)
 }
@@ -136,19 +136,15 @@ func StartFilm(ctx context.Context, cfg FilmConfig) (_ *Film, err error) {
 		return nil, fail("start film", ErrConfig, err)
 	}
 	f := &Film{cfg: cfg, quit: make(chan struct{}), done: make(chan struct{}), started: started}
+	running := false // then the loop frees what was made
 	if f.src, err = newSource(cfg.Display, cfg.XAuthority); err != nil {
 		return nil, err
 	}
 	defer func() {
-		if err == nil {
+		if err == nil || running {
 			return
 		}
 		f.src.close()
-		if f.enc != nil {
-			cut, cancel := context.WithCancel(context.Background())
-			cancel()
-			f.enc.stop(cut)
-		}
 		if f.side != nil {
 			f.side.close()
 		}
@@ -179,6 +175,7 @@ func StartFilm(ctx context.Context, cfg FilmConfig) (_ *Film, err error) {
 		return nil, err
 	}
 	first := make(chan error, 1)
+	running = true
 	go f.loop(first)
 	select {
 	case err = <-first:
@@ -439,7 +436,7 @@ func (f *Film) release() error {
 		if i > 0 {
 			f.report.Repeated++
 		}
-		if !known {
+		if !known && !h.shot.win.Empty() {
 			f.report.UnknownMasks++
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/engine-acceptance/acceptance/redaction"
+	"github.com/jezek/xgb/xproto"
 	"github.com/onsi/gomega"
 )
 
@@ -381,4 +382,45 @@ func TestFilm_cpu(t *testing.T) {
 	u := grab.ProcessState.SysUsage().(*syscall.Rusage)
 	x := time.Duration(u.Utime.Nano()+u.Stime.Nano()).Seconds() / long.Seconds() * 100
 	t.Logf("desk: %.1f %% recorder + %.1f %% encoder; with second pane: %.1f + %.1f; x11grab of the bare desk: %.1f; ratio %.2f and %.2f", s1, e1, s2, e2, x, (s1+e1)/x, (s2+e2)/x)
+}
+
+// A compositor draws the desk itself: the film must still show it, and its helper windows are no strangers that hide it.
+func TestFilm_under_a_compositor(t *testing.T) {
+	g := gomega.NewWithT(t)
+	d := newDesk(t)
+	picom := d.command("picom", "--backend", "xrender", "--config", "/dev/null")
+	child(t, picom)
+	d.eventually(func() bool {
+		r, err := xproto.GetSelectionOwner(d.c, d.atom("_NET_WM_CM_S0")).Reply()
+		return err == nil && r.Owner != 0
+	})
+	covered := d.window("covered", redaction.Rect{X: 60, Y: 60, W: 500, H: 400}, 0x905030)
+	person := d.window("person", redaction.Rect{X: 300, Y: 100, W: 600, H: 500}, 0x3c6e71)
+	d.raise(person)
+	defer d.beat(person, redaction.Rect{X: 40, Y: 40, W: 120, H: 120}, 200*time.Millisecond)()
+	defer d.beat(covered, redaction.Rect{X: 350, Y: 100, W: 100, H: 100}, 200*time.Millisecond)()
+	cfg := d.config(t.TempDir())
+	cfg.Masks = &provider{start: true}
+	var at redaction.Rect
+	rep, err := d.filmFor(t, cfg, 0, func(f *Film) {
+		f.Own(uint32(person))
+		f.Target(uint32(covered), true)
+		f.waitFrames(t, 2*time.Second)
+		at = d.rect(covered)
+	})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	_, side, err := readSide(cfg.SidePath)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	last := side[len(side)-1]
+	g.Expect(last.Strangers).To(gomega.BeZero())
+	g.Expect(last.Pane).To(gomega.Equal(PaneOwn))
+	l := rep.Layout
+	p := d.rect(person)
+	c, err := CheckFilm(t.Context(), cfg.Path, cfg.SidePath, Expect{Watched: []Span{
+		{Name: "person", Rect: l.OnDesk(redaction.Rect{X: p.X + 50, Y: p.Y + 50, W: 80, H: 80})},
+		{Name: "covered", Rect: l.OnPane(redaction.Rect{X: at.X + 360, Y: at.Y + 110, W: 80, H: 80}, at, last.Scale)},
+	}})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(c.Motion[0].Changes).To(gomega.BeNumerically(">=", 2), "%v", c.Motion[0])
+	g.Expect(c.Motion[1].Changes).To(gomega.BeNumerically(">=", 2), "%v", c.Motion[1])
 }

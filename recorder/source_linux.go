@@ -297,6 +297,9 @@ func (x *x11) readLayers() error {
 		}
 		border := 2 * int(g.BorderWidth)
 		l := layer{window: uint32(w), rect: redaction.Rect{X: int(g.X), Y: int(g.Y), W: int(g.Width) + border, H: int(g.Height) + border}}
+		if l.rect.Clip(x.w, x.h).Empty() {
+			continue // helper windows of the window manager stand beside the desk
+		}
 		switch {
 		case w == targetTop:
 			l.kind = target

@@ -64,7 +64,7 @@ func (s streams) say(format string, args ...any) {
 // commands is the table of subcommands.
 func commands() map[string]command {
 	return map[string]command{
-		"run": runCommand, "plan": planCommand, "verify": verifyCommand, "report": reportCommand, "why": whyCommand,
+		"run": runCommand, "plan": planCommand, "verify": verifyCommand, "mutants": mutantsCommand, "report": reportCommand, "why": whyCommand,
 		"doctor": doctorCommand, "matrix": matrixCommand, "engine": engineCommand, "key": keyCommand, "role": roleCommand,
 	}
 }

@@ -18,6 +18,9 @@ type role func(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 func roles() map[string]role {
 	return map[string]role{
 		"worker": worker.Main, "keeper": keeper.Main, "sentinel": sentinel.Main, "bystander": sentinel.Main, "person": person.Main, "controls": controls.Main,
+		"mutant": func(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+			return mutantRole(ctx, args, streams{stdin, stdout, stderr})
+		},
 		"guardian": func(ctx context.Context, _ []string, stdin io.Reader, _, _ io.Writer) int {
 			return core.GuardianMain(ctx, stdin)
 		},

@@ -22,6 +22,8 @@ type child struct {
 	pid  int
 	cmd  *exec.Cmd
 	done chan struct{}
+	// drained is closed when nobody can write output any more.
+	drained chan struct{}
 }
 
 // startChild starts a program. The goroutine that starts it keeps its thread until the program ends, for the death signal follows the
@@ -35,7 +37,7 @@ func startChild(binary string, args, env []string, dir string, output io.Writer)
 	cmd.Env, cmd.Dir = env, dir
 	cmd.Stdout, cmd.Stderr = w, w
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	c := &child{cmd: cmd, done: make(chan struct{})}
+	c := &child{cmd: cmd, done: make(chan struct{}), drained: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
@@ -55,6 +57,7 @@ func startChild(binary string, args, env []string, dir string, output io.Writer)
 	go func() {
 		io.Copy(output, r)
 		r.Close()
+		close(c.drained)
 	}()
 	c.pid = cmd.Process.Pid
 	return c, nil

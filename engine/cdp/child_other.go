@@ -12,9 +12,10 @@ import (
 
 // child is the browser's main process.
 type child struct {
-	pid  int
-	cmd  *exec.Cmd
-	done chan struct{}
+	pid     int
+	cmd     *exec.Cmd
+	done    chan struct{}
+	drained chan struct{}
 }
 
 // startChild refuses: without a death signal and a process identity a browser could outlive us.

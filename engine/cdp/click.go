@@ -59,21 +59,29 @@ func (b *Browser) Click(ctx context.Context, c engine.ContextKey, n engine.NodeR
 	default:
 		return fail(unavailable(engine.OpClick, "undeclared", "undeclared", engine.ActionClick, route))
 	}
-	st, leave, err := b.enter(ctx, c)
+	s, leave, err := b.enter(ctx, c)
 	if err != nil {
 		return fail(err)
 	}
 	defer leave()
-	ctx, stop := st.s.whileDocument(ctx)
+	ctx, stop := s.whileDocument(ctx)
 	defer stop()
-	t, err := b.find(ctx, st, n)
-	if err != nil {
+	standing := b.stand(ctx, c, s)
+	t, p, err := b.look(ctx, s, n, route != engine.RouteDOMEvent)
+	st := <-standing
+	if err = errors.Join(st.err, err); err != nil {
 		return fail(err)
 	}
 	defer t.s.release()
-	p, err := resultOf[probe](ctx, t.s.on(t.object, probeScript, route == engine.RouteTrustedInput && st.parked))
-	if err != nil {
-		return fail(err)
+	fail = func(err error) (engine.Outcome, error) {
+		t.s.on(t.object, clicksScript).forget() // ends the count
+		return engine.Outcome{}, refuse(engine.OpClick, engine.ActionClick, route, err)
+	}
+	trusted := route == engine.RouteTrustedInput
+	if trusted && st.parked && p.Hit == "offscreen" && p.Rendered && !p.Disabled {
+		if p, err = resultOf[probe](ctx, t.s.on(t.object, probeScript, true, true)); err != nil {
+			return fail(err)
+		}
 	}
 	if p.Rendered && t.ignored {
 		return fail(errNode)
@@ -82,27 +90,26 @@ func (b *Browser) Click(ctx context.Context, c engine.ContextKey, n engine.NodeR
 		return fail(err)
 	}
 	if route != engine.RouteDOMEvent {
-		was := st.s.emulates()
+		was := s.emulates()
 		if st.parked {
-			if err := st.s.emulate(ctx); err != nil {
+			if err := s.emulate(ctx); err != nil {
 				return fail(err)
 			}
 		}
-		if err := st.s.settle(ctx); err != nil {
+		if err := s.settle(ctx); err != nil {
 			return fail(err)
 		}
-		if was != st.s.emulates() {
+		if was != s.emulates() {
 			// The page was told that it is visible: what it does about that may move the control.
-			if p, err = resultOf[probe](ctx, t.s.on(t.object, probeScript, route == engine.RouteTrustedInput)); err != nil {
+			if p, err = resultOf[probe](ctx, t.s.on(t.object, probeScript, trusted, true)); err != nil {
 				return fail(err)
 			}
 			if err := admit(p, st, route); err != nil {
 				return fail(err)
 			}
 		}
-		t.s.on(t.object, watchScript).forget()
 	}
-	out.FocusEmulated = st.s.emulates()
+	out.FocusEmulated = s.emulates()
 	var last *pending
 	switch route {
 	case engine.RouteTrustedInput:
@@ -110,7 +117,7 @@ func (b *Browser) Click(ctx context.Context, c engine.ContextKey, n engine.NodeR
 		if err != nil {
 			return fail(err)
 		}
-		last = st.s.press(x, y)
+		last = s.press(x, y)
 	case engine.RouteKeyboard:
 		focused, err := resultOf[bool](ctx, t.s.on(t.object, focusScript))
 		if err != nil {
@@ -180,6 +187,16 @@ func admit(p probe, st stand, route engine.Route) error {
 	return nil
 }
 
+// look finds the node and looks at it, scrolling nothing. With watch it begins to count clicks.
+func (b *Browser) look(ctx context.Context, s *session, n engine.NodeRef, watch bool) (found, probe, error) {
+	t, err := b.find(ctx, s, n)
+	if err != nil {
+		return t, probe{}, err
+	}
+	p, err := resultOf[probe](ctx, t.s.on(t.object, probeScript, false, watch))
+	return t, p, err
+}
+
 // found is a node proved to be the one that was listed.
 type found struct {
 	s      *session // of the node's frame; the page's own unless the frame is of another process
@@ -192,18 +209,18 @@ type found struct {
 }
 
 // find proves that a ref still names the node that was listed: same document, same node, same role and name.
-func (b *Browser) find(ctx context.Context, st stand, ref engine.NodeRef) (found, error) {
+func (b *Browser) find(ctx context.Context, own *session, ref engine.NodeRef) (found, error) {
 	n, ok := parseNode(ref.Node)
 	if !ok {
 		return found{}, errNode
 	}
-	if string(ref.Document) != st.s.document() {
+	if string(ref.Document) != own.document() {
 		return found{}, errNavigated
 	}
-	s := st.s
+	s := own
 	if n.target != s.target {
 		s = nil
-		for _, c := range b.link.children(st.s) {
+		for _, c := range b.link.children(own) {
 			if c.target == n.target {
 				s = c
 			}
@@ -233,10 +250,10 @@ func (b *Browser) find(ctx context.Context, st stand, ref engine.NodeRef) (found
 	if !now.Ignored && (now.role() != ref.Role || bounded(now.Name.text(), maxText) != ref.Name) {
 		return found{}, errNode
 	}
-	if string(ref.Document) != st.s.document() {
+	if string(ref.Document) != own.document() {
 		return found{}, errNavigated
 	}
-	return found{s: s, page: st.s, node: n, object: object, ignored: now.Ignored}, nil
+	return found{s: s, page: own, node: n, object: object, ignored: now.Ignored}, nil
 }
 
 // missing tells a node that is gone from other faults.

@@ -114,7 +114,10 @@ func TestPersonSwitchesTabs(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = call(ctx, b.link, target.ActivateTarget, target.ActivateTargetParams{TargetID: targetOf(parked.Key)})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Eventually(func() bool { return b.shows(ctx, list[0].Key) }, "3s").Should(BeFalse())
+	g.Eventually(func() bool {
+		s, err := b.link.page(ctx, targetOf(list[0].Key))
+		return err == nil && s.ask().shows(ctx)
+	}, "3s").Should(BeFalse())
 	d.cover()
 	d.untouched(t, func() {
 		_, err := b.Click(ctx, parked.Key, n, engine.RouteTrustedInput)

@@ -150,7 +150,16 @@ func (a *Adapter) launch(ctx context.Context, spec engine.LaunchSpec) (*Browser,
 		go b.watch()
 		return b, nil
 	}
-	reason := b.explain(err, output)
+	select {
+	case <-b.child.done:
+		// Its last words may still be in the pipe; a helper that lives on can hold that open.
+		select {
+		case <-b.child.drained:
+		case <-time.After(closeGrace / 6):
+		}
+	default:
+	}
+	reason := b.explain(output)
 	a.logf("launch %s: %v (%s); last output:\n%s", binary, err, reason, output.last(20))
 	stop, cancel := context.WithTimeout(context.Background(), closeGrace)
 	defer cancel()
@@ -201,7 +210,7 @@ func lockOwner(profile string) (pid int, held bool) {
 }
 
 // explain says why a launch failed, in a word of refusals.yaml.
-func (b *Browser) explain(err error, output *tail) string {
+func (b *Browser) explain(output *tail) string {
 	text := output.last(50)
 	switch {
 	case strings.Contains(text, "Opening in existing browser session") || strings.Contains(text, "profile appears to be in use"):

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/engine-acceptance/acceptance/engine"
@@ -73,8 +74,12 @@ func (b *Browser) contexts(ctx context.Context) ([]engine.BrowserContext, error)
 		}
 		// A page that cannot be asked (crashed, dialog before we came) is listed all the same: its window is known, its document is not.
 	}
+	asks := map[engine.ContextKey]ask{}
+	for _, p := range b.link.pages() {
+		asks[engine.ContextKey(p.target)] = p.ask()
+	}
 	for i := range list {
-		list[i].Visible = b.visible(ctx, list[i], list)
+		list[i].Visible = b.visible(ctx, list[i], list, asks)
 	}
 	return list, nil
 }
@@ -96,7 +101,9 @@ func (b *Browser) locate(ctx context.Context, c engine.ContextKey) (engine.Brows
 	// The windows of all pages at once: which tab a window shows is a fact about its other tabs, too.
 	pages := b.link.pages()
 	asked := make([]*pending, len(pages))
+	asks := make(map[engine.ContextKey]ask, len(pages))
 	for i, p := range pages {
+		asks[engine.ContextKey(p.target)] = p.ask()
 		asked[i] = p.send("Browser.getWindowForTarget", browser.GetWindowForTargetParams{})
 		asked[i].through = true
 	}
@@ -121,7 +128,7 @@ func (b *Browser) locate(ctx context.Context, c engine.ContextKey) (engine.Brows
 		return engine.BrowserContext{}, errGone
 	}
 	own.Document = engine.DocumentKey(s.document())
-	own.Visible = b.visible(ctx, *own, list)
+	own.Visible = b.visible(ctx, *own, list, asks)
 	return *own, nil
 }
 
@@ -148,47 +155,73 @@ func (b *Browser) describe(id target.ID, w browser.GetWindowForTargetResult) eng
 // A tab without focus emulation says so itself, in a world where the page cannot lie; occlusion does not make it hidden, for the browser
 // runs with --disable-backgrounding-occluded-windows. "hidden" alone proves nothing (a minimised window hides its visible tab as well), so
 // false needs another tab of the window that is visible, and that one must not be emulated.
-func (b *Browser) visible(ctx context.Context, c engine.BrowserContext, all []engine.BrowserContext) *bool {
+func (b *Browser) visible(ctx context.Context, c engine.BrowserContext, all []engine.BrowserContext, asks map[engine.ContextKey]ask) *bool {
 	yes, no := true, false
-	var others []engine.ContextKey
-	for _, o := range all {
-		if o.Window == c.Window && o.Key != c.Key {
-			others = append(others, o.Key)
-		}
-	}
-	if len(others) == 0 {
-		return &yes
-	}
 	ctx, cancel := context.WithTimeout(ctx, visibilityBudget)
 	defer cancel()
-	if b.shows(ctx, c.Key) {
-		return &yes
-	}
-	answers := make(chan bool, len(others))
-	for _, o := range others {
-		go func() { answers <- b.shows(ctx, o) }()
-	}
-	for range others {
-		if <-answers {
-			return &no
+	others := 0
+	shown := false
+	for _, o := range all {
+		if o.Window == c.Window && o.Key != c.Key {
+			others++
+			// A page that is too busy eats the budget; what the others answered meanwhile still counts.
+			shown = shown || asks[o.Key].shows(ctx)
 		}
+	}
+	switch {
+	case others == 0 || asks[c.Key].shows(ctx):
+		return &yes
+	case shown:
+		return &no
 	}
 	return nil
 }
 
-// shows says that a tab is proved to be shown by its window.
-func (b *Browser) shows(ctx context.Context, c engine.ContextKey) bool {
-	s, err := b.link.page(ctx, targetOf(c))
-	if err != nil {
-		return false
-	}
+// ask is the question to a tab whether its window shows it, on its way already when the tab has a world to ask in.
+type ask struct {
+	s    *session
+	sent *pending
+}
+
+// ask asks a tab. A tab under emulation or behind a dialog is not asked: it could not tell.
+func (s *session) ask() ask {
 	s.mu.Lock()
+	w, ok := s.worlds[s.main]
 	emulated := s.emulated
 	s.mu.Unlock()
-	if emulated || s.dialogOpen() {
+	switch {
+	case emulated || s.dialogOpen():
+		return ask{}
+	case !ok:
+		return ask{s: s}
+	}
+	yes := true
+	return ask{s: s, sent: s.send("Runtime.evaluate", runtime.EvaluateParams{Expression: visibilityState, ContextID: w, ReturnByValue: &yes, Silent: &yes})}
+}
+
+const visibilityState = "document.visibilityState"
+
+// shows says that the tab is proved to be shown by its window.
+func (a ask) shows(ctx context.Context) bool {
+	if a.s == nil {
 		return false
 	}
-	state, err := evaluate[string](ctx, s, "document.visibilityState")
+	var state string
+	if a.sent != nil {
+		var res runtime.EvaluateResult
+		err := a.sent.wait(ctx, &res)
+		if err == nil && value(res.Result, res.ExceptionDetails, &state) == nil {
+			return state == "visible"
+		}
+		if !contextMissing(err) {
+			return false
+		}
+		a.s.mu.Lock()
+		main := a.s.main
+		a.s.mu.Unlock()
+		a.s.forgetWorld(main)
+	}
+	state, err := evaluate[string](ctx, a.s, visibilityState)
 	return err == nil && state == "visible"
 }
 
@@ -228,39 +261,40 @@ func (s *session) unemulate(ctx context.Context) error {
 	return nil
 }
 
+// enter finds the session of an action and admits the action. The caller calls leave.
+func (b *Browser) enter(ctx context.Context, c engine.ContextKey) (s *session, leave func(), err error) {
+	if s, err = b.link.page(ctx, targetOf(c)); err != nil {
+		return nil, nil, err
+	}
+	leave, err = s.lock(ctx)
+	return s, leave, err
+}
+
 // stand is where a context stands at the moment of an action.
 type stand struct {
-	s       *session
 	context engine.BrowserContext
 	// parked is true when the tab is proved not to be the visible one.
 	parked bool
+	err    error
 }
 
-// enter finds the context of an action, locks it and settles whether it is parked. The caller calls leave.
-func (b *Browser) enter(ctx context.Context, c engine.ContextKey) (st stand, leave func(), err error) {
-	s, err := b.link.page(ctx, targetOf(c))
-	if err != nil {
-		return stand{}, nil, err
-	}
-	leave, err = s.lock(ctx)
-	if err != nil {
-		return stand{}, nil, err
-	}
-	found, err := b.locate(ctx, c)
-	if err == nil && found.Visible == nil {
-		// Emulation may be what hides the truth.
-		if err = s.unemulate(ctx); err == nil {
-			found, err = b.locate(ctx, c)
+// stand settles where a context stands, while the caller looks at the control. The caller receives before it leaves.
+func (b *Browser) stand(ctx context.Context, c engine.ContextKey, s *session) <-chan stand {
+	out := make(chan stand, 1)
+	go func() {
+		found, err := b.locate(ctx, c)
+		if err == nil && found.Visible == nil {
+			// Emulation may be what hides the truth.
+			if err = s.unemulate(ctx); err == nil {
+				found, err = b.locate(ctx, c)
+			}
 		}
-	}
-	if err == nil && s.dialogOpen() {
-		err = errDialog
-	}
-	if err != nil {
-		leave()
-		return stand{}, nil, err
-	}
-	return stand{s: s, context: found, parked: found.Visible != nil && !*found.Visible}, leave, nil
+		if err == nil && s.dialogOpen() {
+			err = errDialog
+		}
+		out <- stand{context: found, parked: found.Visible != nil && !*found.Visible, err: err}
+	}()
+	return out
 }
 
 // Navigate loads a URL of scheme http, https or about. The effect is confirmed when the new document was committed and fired load. An

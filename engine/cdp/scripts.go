@@ -19,8 +19,6 @@ var (
 	probeScript string
 	//go:embed js/focus.js
 	focusScript string
-	//go:embed js/watch.js
-	watchScript string
 	//go:embed js/clicks.js
 	clicksScript string
 	//go:embed js/settle.js

@@ -46,33 +46,35 @@ func (b *Browser) Type(ctx context.Context, c engine.ContextKey, n engine.NodeRe
 		// A tab or an escape is a key that leaves the control, and the rest of the text would go elsewhere.
 		return fail(unavailable(engine.OpType, "argument", "invalid_argument", engine.ActionType, engine.RouteTrustedInput))
 	}
-	st, leave, err := b.enter(ctx, c)
+	s, leave, err := b.enter(ctx, c)
 	if err != nil {
 		return fail(err)
 	}
 	defer leave()
-	ctx, stop := st.s.whileDocument(ctx)
+	ctx, stop := s.whileDocument(ctx)
 	defer stop()
-	t, err := b.find(ctx, st, n)
-	if err != nil {
+	standing := b.stand(ctx, c, s)
+	t, err := b.find(ctx, s, n)
+	if err == nil {
+		err = prepare(ctx, t, false, replace, nil)
+	}
+	st := <-standing
+	if err = errors.Join(st.err, err); err != nil {
 		return fail(err)
 	}
 	defer t.s.release()
-	if err := prepare(ctx, t, false, replace, nil); err != nil {
-		return fail(err)
-	}
 	if t.ignored {
 		return fail(errNode)
 	}
 	if st.parked {
-		if err := st.s.emulate(ctx); err != nil {
+		if err := s.emulate(ctx); err != nil {
 			return fail(err)
 		}
 	}
-	if err := st.s.settle(ctx); err != nil {
+	if err := s.settle(ctx); err != nil {
 		return fail(err)
 	}
-	out.FocusEmulated = st.s.emulates()
+	out.FocusEmulated = s.emulates()
 	var p prepared
 	if err := prepare(ctx, t, true, replace, &p); err != nil {
 		return fail(err)

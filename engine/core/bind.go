@@ -34,15 +34,21 @@ func (e *Engine) bind(ctx context.Context, op engine.Operation, req engine.State
 	if s == nil {
 		return engine.Refused(e.noSession(op))
 	}
+	if req.PID <= 0 {
+		return engine.Refused(e.argument(op, "invalid_argument", "pid"))
+	}
+	p := s.process()
+	if p != nil && p.id.PID == req.PID && p.lost() && e.decl.Reconnect {
+		var r *engine.Refusal
+		if p, r = e.reconnect(ctx, op, s, p); r != nil {
+			return engine.Refused(r)
+		}
+	}
 	ctx, release, ok := s.enter(ctx, e.cfg.Budgets.Bind)
 	if !ok {
 		return engine.Refused(e.noSession(op))
 	}
 	defer release()
-	if req.PID <= 0 {
-		return engine.Refused(e.argument(op, "invalid_argument", "pid"))
-	}
-	p := s.process()
 	if p == nil || p.id.PID != req.PID {
 		return engine.Refused(e.foreign(ctx, op, req.PID))
 	}
@@ -310,9 +316,9 @@ func (e *Engine) snapshot(ctx context.Context, op engine.Operation, req engine.S
 			omitted[reason] = n
 		}
 	}
-	if over := len(page.Nodes) - limit; over > 0 {
-		page.Nodes = page.Nodes[:limit]
-		omitted["budget"] += over
+	if fit := fitting(page.Nodes, limit); fit < len(page.Nodes) {
+		omitted["budget"] += len(page.Nodes) - fit
+		page.Nodes = page.Nodes[:fit]
 	}
 	id := mint("sn-")
 	out := engine.Snapshot{ID: id, TabID: tb.id, Provenance: page.Provenance, Complete: omitted["budget"] == 0 && omitted["unprovable_frame"] == 0,
@@ -324,6 +330,18 @@ func (e *Engine) snapshot(ctx context.Context, op engine.Operation, req engine.S
 	}
 	tb.keep(&snapshot{id: id, document: page.Document, nodes: page.Nodes})
 	return engine.Result{Status: engine.StatusOK, Snapshot: &out}
+}
+
+// fitting says how many nodes a snapshot of at most limit nodes and [maxListed] bytes of text has room for.
+func fitting(nodes []engine.PageNode, limit int) int {
+	size := 0
+	for i, n := range nodes {
+		size += min(len(n.Role), maxText) + min(len(n.Name), maxText) + min(len(n.Value), maxText)
+		if i >= limit || size > maxListed {
+			return i
+		}
+	}
+	return len(nodes)
 }
 
 // boundedList bounds a list of short words.

@@ -42,15 +42,18 @@ type Budgets struct {
 	Launch, Bind, Action, End time.Duration
 	// Settle is how long native and protocol rectangles may disagree after a window moved.
 	Settle time.Duration
+	// Reconnect bounds all attempts to make a lost connection anew.
+	Reconnect time.Duration
 }
 
 // DefaultBudgets are the budgets of a release plan.
-var DefaultBudgets = Budgets{Launch: 20 * time.Second, Bind: 5 * time.Second, Action: 5 * time.Second, End: 10 * time.Second, Settle: 500 * time.Millisecond}
+var DefaultBudgets = Budgets{Launch: 20 * time.Second, Bind: 5 * time.Second, Action: 5 * time.Second, End: 10 * time.Second, Settle: 500 * time.Millisecond,
+	Reconnect: 32 * time.Second}
 
 func (b Budgets) withDefaults() Budgets {
 	for _, f := range []struct{ got, def *time.Duration }{
 		{&b.Launch, &DefaultBudgets.Launch}, {&b.Bind, &DefaultBudgets.Bind}, {&b.Action, &DefaultBudgets.Action}, {&b.End, &DefaultBudgets.End},
-		{&b.Settle, &DefaultBudgets.Settle},
+		{&b.Settle, &DefaultBudgets.Settle}, {&b.Reconnect, &DefaultBudgets.Reconnect},
 	} {
 		if *f.got <= 0 {
 			*f.got = *f.def
@@ -63,6 +66,8 @@ func (b Budgets) withDefaults() Budgets {
 const (
 	defaultNodes = 2000
 	maxNodes     = 10000
+	// maxListed bounds the text of all nodes of one snapshot.
+	maxListed = 4 << 20
 	// maxText bounds a name, value or title in a result.
 	maxText = 1024
 	// maxURL bounds a URL argument.

@@ -164,22 +164,27 @@ func (e *Engine) launch(ctx context.Context, op engine.Operation, s *session, ol
 	}
 	s.proc = p
 	s.mu.Unlock()
-	go func() {
-		select {
-		case <-b.Lost():
-			e.declareLost(p)
-		case <-p.dead:
-		}
-	}()
-	p.deskMu.Lock()
-	p.idle, _ = e.cfg.Native.Observe(ctx) // as in leave
-	p.deskMu.Unlock()
+	e.attend(ctx, p)
 	rc := e.prepareReceipt(op, p)
 	rc.SideEffects = engine.SideEffects{LaunchedBrowser: true, RestartedBrowser: restarted, CreatedProfile: true, OpenedWindow: len(p.opened) > 0 || len(fx.Opened) > 0,
 		ClosedWindow: fx.Closed, ForegroundedWindow: fx.Foregrounded, RaisedWindow: fx.Raised, MovedPointer: fx.MovedPointer}
 	rc.Durations = engine.Durations{ProofMS: ms(done.Sub(dispatched)), DispatchMS: ms(done.Sub(dispatched)), TotalMS: ms(time.Since(started))}
 	return engine.Result{Status: engine.StatusOK, Receipt: &rc, Prepared: &engine.Prepared{Action: "launched_isolated_browser", PID: p.id.PID,
 		Windows: slices.Clone(p.opened), Posture: p.posture, Generation: p.generation}}
+}
+
+// attend watches the connection and, between operations, the desk.
+func (e *Engine) attend(ctx context.Context, p *process) {
+	go func() {
+		select {
+		case <-p.browser.Lost():
+			e.declareLost(p)
+		case <-p.dead:
+		}
+	}()
+	p.deskMu.Lock()
+	defer p.deskMu.Unlock()
+	p.idle, _ = e.cfg.Native.Observe(ctx) // as in leave
 }
 
 func (e *Engine) remaining(ctx context.Context) time.Duration {

@@ -64,6 +64,9 @@ func (p profile) remove(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeBudget)
 	defer cancel()
+	for _, dir := range p.strays() {
+		_ = os.RemoveAll(dir) // a browser that is still ending removes it itself
+	}
 	for {
 		err := os.RemoveAll(string(p))
 		if err == nil && !exists(string(p)) {
@@ -73,6 +76,26 @@ func (p profile) remove(ctx context.Context) error {
 			return fmt.Errorf("remove a profile: still there after %v", removeBudget)
 		}
 	}
+}
+
+// strays are the directories that a browser makes beside the one for temporary files because socket paths are short, and that it leaves when
+// it is killed. The profile links to what lies in them: Chromium's SingletonSocket points into org.chromium.Chromium.XXXXXX.
+func (p profile) strays() []string {
+	var out []string
+	entries, _ := os.ReadDir(p.data())
+	for _, entry := range entries[:min(len(entries), 256)] {
+		to, err := os.Readlink(filepath.Join(p.data(), entry.Name()))
+		if err != nil || !filepath.IsAbs(to) {
+			continue
+		}
+		dir := filepath.Dir(filepath.Clean(to))
+		info, err := os.Lstat(dir)
+		if err == nil && info.IsDir() && info.Mode().Perm() == 0o700 && filepath.Dir(dir) == filepath.Clean(os.TempDir()) &&
+			strings.HasPrefix(strings.TrimPrefix(filepath.Base(dir), "."), "org.chromium.") {
+			out = append(out, dir)
+		}
+	}
+	return out
 }
 
 // shutdown ends the browser by connection, then by identity, and removes its profile. It is done once; every caller gets the same answer.

@@ -52,11 +52,15 @@ func (e *Engine) stale(op engine.Operation, s *session, p *process) *engine.Refu
 	if p.reason == "connection" && !e.decl.Reconnect {
 		return e.refuse(op, "reconnect_unsupported", engine.Detail{Generation: p.successor})
 	}
-	return e.refuse(op, "generation_changed", engine.Detail{Reason: p.reason, Generation: p.successor, NextAction: "prepare"})
+	next := "prepare"
+	if p.reason == "connection" {
+		next = "bind"
+	}
+	return e.refuse(op, "generation_changed", engine.Detail{Reason: p.reason, Generation: p.successor, NextAction: next})
 }
 
 // graceDeath is how long a broken connection is given to turn out as a process that is ending: the socket closes first.
-const graceDeath = 40 * time.Millisecond
+const graceDeath = 25 * time.Millisecond
 
 // declareLost marks everything on p as void, at once, and finds out whether the process or only the connection is gone.
 func (e *Engine) declareLost(p *process) {

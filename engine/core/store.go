@@ -114,6 +114,8 @@ type process struct {
 	known     chan struct{}
 	reason    string
 	successor string
+	// exhausted, guarded by the session's prepare gate, says that the reconnect budget of this generation is spent.
+	exhausted bool
 
 	shut     sync.Once
 	shutErr  error

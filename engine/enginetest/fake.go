@@ -48,6 +48,8 @@ const (
 	DefectHostileWords Defect = "hostile_words"
 	// DefectPrefix: typing delivers one code point and stops.
 	DefectPrefix Defect = "prefix"
+	// DefectReconnect: a lost connection cannot be made anew.
+	DefectReconnect Defect = "reconnect"
 	// DefectLaunch: the browser does not start.
 	DefectLaunch Defect = "launch"
 )
@@ -115,6 +117,12 @@ func (f *Fake) Set(d Defect, on bool) {
 			b.cut()
 		}
 	}
+}
+
+// AllowReconnect makes the fake declare that a lost connection can be made anew. It must be called before an engine is made.
+func (f *Fake) AllowReconnect() *Fake {
+	f.decl.Reconnect = true
+	return f
 }
 
 // Delay installs a function that is called, without locks, before each ability acts.
@@ -327,6 +335,7 @@ var (
 	_ engine.Clicker       = (*fakeBrowser)(nil)
 	_ engine.Typer         = (*fakeBrowser)(nil)
 	_ engine.ContextKeeper = (*fakeBrowser)(nil)
+	_ engine.Reconnector   = (*fakeBrowser)(nil)
 )
 
 var errLost = errors.New("fake connection lost")
@@ -334,6 +343,29 @@ var errLost = errors.New("fake connection lost")
 func (b *fakeBrowser) Process() engine.Process  { return b.id }
 func (b *fakeBrowser) Endpoint() netip.AddrPort { return netip.MustParseAddrPort("127.0.0.1:9") }
 func (b *fakeBrowser) Lost() <-chan struct{}    { return b.lost }
+
+// Reconnect gives a new connection to the same browser: windows and tabs are what they were.
+func (b *fakeBrowser) Reconnect(ctx context.Context) (engine.Browser, error) {
+	b.f.mu.Lock()
+	delay := b.f.delay
+	b.f.mu.Unlock()
+	if delay != nil {
+		delay("reconnect")
+	}
+	b.f.mu.Lock()
+	defer b.f.mu.Unlock()
+	b.f.ask()
+	if b.f.defects[DefectReconnect] || b.closed {
+		return nil, errLost
+	}
+	fresh := &fakeBrowser{f: b.f, id: b.id, lost: make(chan struct{}), windows: b.windows, tabs: b.tabs}
+	for _, w := range fresh.windows {
+		w.browser = fresh
+	}
+	b.closed, b.windows, b.tabs = true, nil, nil
+	b.f.browsers = append(b.f.browsers, fresh)
+	return fresh, ctx.Err()
+}
 
 func (b *fakeBrowser) Contexts(ctx context.Context) ([]engine.BrowserContext, error) {
 	b.f.mu.Lock()

@@ -344,6 +344,9 @@ func ReadObservations(r io.Reader) ([]evidence.Observation, error) {
 		if err != nil {
 			return all, err
 		}
+		if len(raw)-1 > MaxLine {
+			return all, &MalformedError{Line: len(all) + 1, What: fmt.Sprintf("longer than %d bytes", MaxLine)}
+		}
 		o, err := parseObservation(raw[:len(raw)-1])
 		if err == nil && o.Seq != len(all)+1 {
 			err = fmt.Errorf("seq is %d, want %d", o.Seq, len(all)+1)

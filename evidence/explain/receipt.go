@@ -242,7 +242,7 @@ func shown(c matrix.Contract, obs []evidence.Observation, r *engine.Receipt) (st
 		case *r.ContextVisible == want:
 			return "measured " + p.Got, Agrees
 		}
-		return "measured " + p.Got, Differ
+		return "measured " + p.Got + " before the action", Unmeasured
 	}
 	return "the state of the tab was not measured", Unmeasured
 }

@@ -399,7 +399,8 @@ func (p *parser) number() error {
 	if err != nil {
 		return p.fail("number out of range")
 	}
-	if integer && math.Abs(f) >= 1<<53 {
+	// What would be written as an integer is refused however it is spelt, or the canonical form could not be read back.
+	if abs := math.Abs(f); abs >= 1<<53 && (integer || abs < 1e21) {
 		return p.fail("integer of 2^53 or more, which a double does not hold exactly")
 	}
 	p.out = appendNumber(p.out, f)

@@ -238,6 +238,7 @@ func TestFloodIsKeptOrToldOf(t *testing.T) {
 			s := startScene(t)
 			v := s.violator(t)
 			s.restore(t)
+			g.Expect(s.log.Stop(ctx)).To(Succeed())
 			log, err := Start(ctx, Config{Display: s.display, XAuthority: s.authority, Capacity: tc.capacity, CallBudget: time.Minute})
 			g.Expect(err).NotTo(HaveOccurred())
 			defer func() { g.Expect(log.Stop(ctx)).To(Succeed()) }()

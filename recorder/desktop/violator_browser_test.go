@@ -50,7 +50,7 @@ func violatorMain(in io.Reader, out, errs io.Writer) int {
 }
 
 func (o *offender) command(line string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	f := strings.Fields(line)
 	if f[0] == "init" {
@@ -289,6 +289,16 @@ func (o *offender) offend(ctx context.Context, kind string, hold time.Duration) 
 			return err
 		}
 		return nc.Close()
+	case "paced": // a second of a person's motion, 50 times there and back
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for range 50 {
+			<-tick.C
+			if err := both(o.fake(ctx, x11.MotionNotify, 0, 390, 330), o.fake(ctx, x11.MotionNotify, 0, 350, 300)); err != nil {
+				return err
+			}
+		}
+		return nil
 	case "flood":
 		return o.flood(ctx)
 	case "huge_property":
@@ -347,8 +357,11 @@ func (o *offender) flood(ctx context.Context) error {
 		if err := o.c.Send(ctx, batch...); err != nil {
 			return err
 		}
+		if err := o.c.Sync(ctx); err != nil {
+			return err
+		}
 	}
-	return o.c.Sync(ctx)
+	return nil
 }
 
 // hugeProperty writes properties of 200 kB, and then warps.

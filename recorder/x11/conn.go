@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// writeBudget bounds one write to the server where the context sets no earlier deadline. A server that does
-// not take our bytes for so long is lost.
-const writeBudget = 5 * time.Second
+// writeBudget bounds one write to the server, and the whole setup. A server that does not take our bytes for so
+// long is lost.
+const writeBudget = 10 * time.Second
 
 // Handler receives what is not the reply of a Call. Its functions run on the reader's goroutine, in the
 // order of the stream, and must not block or call back into a waiting Call on the same connection.
@@ -318,10 +318,6 @@ func (c *Conn) write(ctx context.Context, p *pending, reqs []*Request) (uint16, 
 			out = append(out, b...)
 		}
 	}
-	deadline := time.Now().Add(writeBudget)
-	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
-		deadline = d
-	}
 	c.wmu.Lock()
 	defer c.wmu.Unlock()
 	seq := c.seq + uint16(len(reqs))
@@ -336,7 +332,8 @@ func (c *Conn) write(ctx context.Context, p *pending, reqs []*Request) (uint16, 
 	}
 	c.mu.Unlock()
 	c.seq = seq
-	if err := c.nc.SetWriteDeadline(deadline); err != nil {
+	// Not the context's deadline: a write cut in the middle costs the connection, which a short budget must not.
+	if err := c.nc.SetWriteDeadline(time.Now().Add(writeBudget)); err != nil {
 		return seq, c.broken(err)
 	}
 	if _, err := c.nc.Write(out); err != nil {
@@ -370,7 +367,8 @@ func (c *Conn) Async(ctx context.Context, req *Request, done func(Reply, error))
 	}
 }
 
-// Call sends a request and waits for its reply within ctx. The error is an *XError, matches ErrLost, or is
+// Call sends a request and waits for its reply within ctx (a server that takes no bytes can hold it up to ten
+// seconds longer, and is lost then). The error is an *XError, matches ErrLost, or is
 // the context's; after the latter the late reply is dropped.
 func (c *Conn) Call(ctx context.Context, req *Request) (Reply, error) {
 	type result struct {

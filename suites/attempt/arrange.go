@@ -32,7 +32,12 @@ func (a *Attempt) arrange(ctx context.Context) error {
 		return err
 	}
 	for _, d := range a.Contract.Desk.Decoys {
-		if err := a.seatDecoy(ctx, d); err != nil {
+		if err := a.harnessActs(ctx, func() error { return a.seatDecoy(ctx, d) }); err != nil {
+			return err
+		}
+	}
+	if len(a.Contract.Desk.Decoys) > 0 {
+		if err := a.restore(ctx); err != nil {
 			return err
 		}
 	}

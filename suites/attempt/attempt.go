@@ -203,6 +203,7 @@ func (a *Attempt) Run(ctx context.Context, verbs map[string]Do) {
 	if err := a.arrange(ctx); err != nil {
 		return
 	}
+	a.still(ctx, "before.png")
 	a.steps = true
 	for _, s := range a.Contract.Steps {
 		a.step = s.Name

@@ -35,7 +35,11 @@ func (a *Attempt) startFilm(ctx context.Context) error {
 	a.film.f, err = recorder.StartFilm(ctx, recorder.FilmConfig{Display: a.Stage.Desk.Display(), XAuthority: a.Stage.Desk.Xauthority(),
 		Path: filepath.Join(dir, "film.mp4"), SidePath: filepath.Join(dir, "frames.jsonl"), RunID: a.run, RowID: string(a.Contract.ID), Commit: a.commit,
 		Masks: a.film, Chrome: a.film.chrome})
-	return err
+	if err != nil {
+		return err
+	}
+	a.film.f.Own(a.Stage.Sentinel.Window(), a.Stage.Bystander.Window())
+	return nil
 }
 
 // aim points the film's second pane at the first window.

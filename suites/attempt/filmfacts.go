@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"strings"
+	"time"
 
 	"github.com/engine-acceptance/acceptance/evidence"
 	"github.com/engine-acceptance/acceptance/recorder"
@@ -31,17 +32,17 @@ func (a *Attempt) filmFacts(o *evidence.Film, r recorder.FilmReport, c recorder.
 	o.MaskedFrames = c.MaskChecks
 	o.MasksSolid = len(c.Breaches) == 0
 	o.SpanNS = c.SpanNS
-	// The film spans the row when its first capture lies before the first step and its last after the last one, within two frames.
-	slack := int64(0)
-	if r.FPS > 0 {
-		slack = 2 * 1e9 / int64(r.FPS)
-	}
+	// The film spans the row when its first capture lies before the first step, and its last after the last one and near the clean-up's end.
 	first, last := a.firstStep()
-	o.CoversRow = c.FirstCapNS > 0 && c.FirstCapNS <= first && c.LastCapNS >= last-slack && c.LastCapNS >= ended-slack*4
+	o.CoversRow = c.FirstCapNS > 0 && c.FirstCapNS <= first && c.LastCapNS >= last && c.LastCapNS >= ended-filmTail.Nanoseconds()
 	if c.DecodeErrors != "" {
 		o.Note = string(a.rules.Bytes([]byte(c.DecodeErrors)))
 	}
 }
+
+// filmTail is how far before the end of the clean-up the last capture may lie: frames are held for later mask reports, and a loaded machine
+// captures late.
+const filmTail = time.Second
 
 // firstStep is when the row's first step began and its last one ended; the row's own begin and now when it had none.
 func (a *Attempt) firstStep() (first, last int64) {

@@ -22,6 +22,11 @@ func (a *Attempt) End(ctx context.Context) ([]evidence.Observation, error) {
 		return a.kept, a.writeErr
 	}
 	a.ended = true
+	if a.pages == nil {
+		// The row never began: the fault that says why is all there is to keep.
+		a.observe(evidence.Observation{Kind: evidence.KindEnd, End: &evidence.End{}})
+		return a.kept, a.writeErr
+	}
 	if err := a.collect(ctx); err == nil {
 		a.personAccount(ctx)
 	}

@@ -187,22 +187,29 @@ func directories(root string, depth int) map[string]fs.FileMode {
 // profileDepth is how deep below the desk's home a profile directory may lie.
 const profileDepth = 8
 
-// profileOf finds the profile directory of a browser by what it holds open: the highest directory below home that was not there before.
+// profileOf finds the profile directory of a browser by what it holds open: the lowest directory below home that holds all of its open files
+// which lie in directories that were not there before.
 func profileOf(home string, before map[string]fs.FileMode, tree []process.Entry) (dir string, files int) {
 	for _, file := range openBelow(home, tree) {
+		own := ""
 		for d := filepath.Dir(file); strings.HasPrefix(d, home+"/"); d = filepath.Dir(d) {
 			if _, old := before[d]; old {
 				break
 			}
-			if dir == "" || strings.HasPrefix(dir, d+"/") {
-				dir = d
-			}
+			own = d
+		}
+		if own == "" {
+			continue
+		}
+		files++
+		if dir == "" {
+			dir = filepath.Dir(file)
+		}
+		for dir != own && !strings.HasPrefix(file, dir+"/") && strings.HasPrefix(dir, own+"/") {
+			dir = filepath.Dir(dir)
 		}
 	}
-	if dir == "" {
-		return "", 0
-	}
-	return dir, len(openBelow(dir, tree))
+	return dir, files
 }
 
 // sandboxed reports whether some process of the tree runs under a seccomp filter and none was started without the sandbox, and whether

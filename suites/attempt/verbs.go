@@ -45,9 +45,10 @@ func (a *Attempt) value(v matrix.Variable, tab *Tab) (string, bool) {
 			}
 		}
 	case "page":
-		if tab != nil {
-			return a.URL(v.Name, "", tab.Page), true
+		if tab == nil {
+			return a.URL(v.Name, "", "nowhere"), true
 		}
+		return a.URL(v.Name, "", tab.Page), true
 	}
 	return "", false
 }

@@ -75,7 +75,7 @@ func (r *role) open(ctx context.Context) (err error) {
 	}
 	r.panel, r.popup, r.taker = c.NewID(), c.NewID(), c.NewID()
 	a := r.atoms
-	const w, h = 120, 26
+	const w, h = 180, 26
 	const input = 0x1 | 0x2 | 0x4 | 0x8 | 0x40 // keys, buttons, motion
 	window := func(id uint32, x, y, w, h int, override uint32) *xwire.Request {
 		return xwire.Req(1, 0).U32(id, c.Root).I16(x, y).U16(uint16(w), uint16(h), 0, 1).U32(0, 0x2|0x200|0x800, 0x5a6b74, override, input)

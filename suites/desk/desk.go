@@ -237,6 +237,9 @@ func (d *Desk) clean(ctx context.Context, parts []part, files []file) error {
 	for _, dir := range claim.Homes {
 		note(dir, removeAll(dir))
 	}
+	if d.lock != nil {
+		d.lock.Close()
+	}
 	if len(left) > 0 {
 		return &ResidueError{Left: left}
 	}

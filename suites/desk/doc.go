@@ -15,5 +15,6 @@
 // only, with nothing in it that tells an engine that it is tested.
 //
 // Whatever happens to the worker, a keeper that was told of the desk's processes and directories ends
-// and removes them (Config.Keeper).
+// and removes them (Config.Keeper). Where that was killed too, the next desk finds the seat's lock free and
+// removes what was left.
 package desk

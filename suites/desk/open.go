@@ -44,6 +44,8 @@ type Desk struct {
 	user    *process.User // nil: our own
 	facts   Facts
 
+	lock *os.File // held as long as the worker lives
+
 	mu     sync.Mutex
 	parts  []part // in order of start
 	files  []file
@@ -99,7 +101,7 @@ func (d *Desk) open(ctx context.Context) error {
 	if os.Getuid() != 0 && d.cfg.User != nil && d.cfg.User.UID != os.Getuid() {
 		return &IdentityError{UID: d.cfg.User.UID, Reason: fmt.Sprintf("only root can change to it, we are uid %d", os.Getuid())}
 	}
-	if err := d.directories(); err != nil {
+	if err := d.directories(ctx); err != nil {
 		return err
 	}
 	if err := d.startServer(ctx, programs["Xvfb"]); err != nil {
@@ -125,7 +127,7 @@ func (d *Desk) open(ctx context.Context) error {
 }
 
 // directories makes the two homes. Their names say nothing about us, since an engine sees them.
-func (d *Desk) directories() error {
+func (d *Desk) directories(ctx context.Context) error {
 	var fail DirectoryError
 	for _, dir := range []string{d.cfg.Memory, "/dev/shm", os.Getenv("XDG_RUNTIME_DIR"), os.TempDir()} {
 		if dir == "" {
@@ -140,6 +142,10 @@ func (d *Desk) directories() error {
 		if d.seat, err = os.MkdirTemp(dir, "seat-"); err != nil {
 			return err
 		}
+		if err := d.takeSeat(); err != nil {
+			return err
+		}
+		sweepOrphans(ctx, dir)
 		d.facts.Homes = "disk"
 		if inMemory(dir) {
 			d.facts.Homes = "memory"

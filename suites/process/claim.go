@@ -10,7 +10,7 @@ import (
 )
 
 // Claim says which processes belong to a desk. A process is claimed when it is a root or a
-// descendant of one, when it is in a session that a root leads or led, when its environment
+// descendant of one, when it is in a session that a living root leads, when its environment
 // has one of the homes, or when its real uid is one of the uids. This process is never claimed,
 // nor are those in Except.
 type Claim struct {
@@ -34,16 +34,12 @@ func (c Claim) Find() ([]Entry, error) {
 	roots := map[int]bool{}
 	sessions := map[int]uint64{}
 	for _, r := range c.Roots {
-		now, there := byPID[r.PID]
-		switch {
-		case there && now.Start == r.Start:
+		// A root that has gone says nothing any more: its number may lead another session by now.
+		if now, there := byPID[r.PID]; there && now.Start == r.Start {
 			roots[r.PID] = true
 			if now.Session == r.PID {
 				sessions[r.PID] = r.Start
 			}
-		case !there:
-			// The leader is gone; as long as its session has members its number is not given out again.
-			sessions[r.PID] = r.Start
 		}
 	}
 	found := map[int]Entry{}

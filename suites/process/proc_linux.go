@@ -166,6 +166,29 @@ func killExact(i Identity, sig syscall.Signal) error {
 	return nil
 }
 
+// awaitExit waits until a child of ours has ended, without reaping it, and returns what lives in the
+// session that it led.
+func awaitExit(pid int) []Identity {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if err == unix.EINTR {
+			continue
+		}
+		break
+	}
+	all, err := Scan()
+	if err != nil {
+		return nil
+	}
+	var out []Identity
+	for _, e := range all {
+		if e.Session == pid && e.PID != pid && !e.dead() {
+			out = append(out, e.Identity)
+		}
+	}
+	return out
+}
+
 func attributes(s Spec) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setsid: true}
 	if s.User != nil {

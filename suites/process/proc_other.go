@@ -22,3 +22,5 @@ func homeOf(int) string { return "" }
 func killExact(Identity, syscall.Signal) error { return ErrUnsupported }
 
 func attributes(Spec) *syscall.SysProcAttr { return nil }
+
+func awaitExit(int) []Identity { return nil }

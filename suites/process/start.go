@@ -63,6 +63,7 @@ type Process struct {
 	outTail *tail
 	errTail *tail
 	done    chan struct{}
+	strays  []Identity // of its session when it ended; set before done, as the next two
 	state   string
 	clean   bool
 }
@@ -177,6 +178,9 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 }
 
 func (p *Process) wait() {
+	// Until it is reaped its number is its own, so what is in its session now is its, whoever's children
+	// they are by then.
+	p.strays = awaitExit(p.id.PID)
 	err := p.cmd.Wait()
 	p.state = "exit status 0"
 	p.clean = err == nil
@@ -286,11 +290,12 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	case <-t.C:
 	}
 	_ = p.Signal(syscall.SIGKILL)
-	err := Claim{Roots: []Identity{p.id}}.End(ctx, 0)
+	var err error
 	select {
 	case <-p.done:
+		err = Claim{Roots: p.strays}.End(ctx, 0)
 	case <-time.After(3 * time.Second):
-		err = errors.Join(err, &LeftError{Left: []Identity{p.id}})
+		err = &LeftError{Left: []Identity{p.id}}
 	}
 	for _, f := range []*os.File{p.stdout, p.stderr} {
 		if f != nil {

@@ -31,8 +31,39 @@ func call(ctx context.Context, a *attempt.Attempt, s matrix.Step) error {
 		return err
 	}
 	if raw, ok := s.Args["args"].(map[string]any); ok {
-		maps.Copy(args, raw)
+		expanded, err := expand(a, raw, tab)
+		if err != nil {
+			return err
+		}
+		maps.Copy(args, expanded.(map[string]any))
 	}
 	_, err = a.Call(ctx, engine.Operation(attempt.Text(s, "operation")), args, attempt.Aim{Tab: tab})
 	return err
+}
+
+// expand replaces the variables in every text of a raw argument.
+func expand(a *attempt.Attempt, v any, tab *attempt.Tab) (any, error) {
+	switch v := v.(type) {
+	case string:
+		return a.Expand(v, tab)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			var err error
+			if out[i], err = expand(a, e, tab); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case map[string]any:
+		out := map[string]any{}
+		for k, e := range v {
+			var err error
+			if out[k], err = expand(a, e, tab); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return v, nil
 }

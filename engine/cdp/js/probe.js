@@ -2,13 +2,23 @@
 // {connected, rendered, disabled, x, y, hit, key, file, picker, opens, checkable, checked}
 // x and y are viewport coordinates in CSS pixels of the element's own frame; hit is "self", "covered" or "offscreen"; key is the key that
 // activates the element ("Enter", " " or "" when no key does); opens says that activation opens a window or tab.
-// The page is scrolled only when nothing of the element is in view.
-function (scroll) {
+// With scroll the page is scrolled when nothing of the element is in view, or when something lies over it that scrolling may clear.
+// With watch the trusted clicks of this document are counted from now on, for clicks.js; the listener lives in this world, where the page
+// cannot see it. It is set here and not later because input and script reach a page by different ways, in no order.
+function (scroll, watch) {
   const P = Element.prototype, proto = (k) => P[k];
   const doc = Node.prototype.getRootNode.call(this, {composed: true});
   const out = {connected: doc === document, rendered: false, disabled: false, x: 0, y: 0, hit: "offscreen", key: "", file: false, picker: false,
     opens: false, checkable: false, checked: false};
   if (!out.connected || !(this instanceof Element)) { out.connected = out.connected && this instanceof Element; return out; }
+  if (watch && globalThis.acceptanceClicks) {
+    globalThis.acceptanceClicks.n = 0;
+  } else if (watch) {
+    const count = {n: 0};
+    count.listener = (e) => { if (e.isTrusted) count.n++; };
+    EventTarget.prototype.addEventListener.call(window, "click", count.listener, {capture: true, passive: true});
+    globalThis.acceptanceClicks = count;
+  }
   const matches = (e, s) => proto("matches").call(e, s);
   const get = (e, n) => proto("getAttribute").call(e, n);
   const control = this instanceof HTMLLabelElement && this.control ? this.control : this;
