@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -115,7 +114,7 @@ func StepWords(s matrix.Step) string {
 func value(v any) string {
 	switch v := v.(type) {
 	case string:
-		return strconv.Quote(word(v))
+		return quote(v)
 	case nil:
 		return "null"
 	}
@@ -125,6 +124,9 @@ func value(v any) string {
 	}
 	return word(string(b))
 }
+
+// quote puts text between typographic quotes, for a reader: nothing inside is escaped.
+func quote(s string) string { return "“" + word(s) + "”" }
 
 // word bounds a value in characters.
 func word(s string) string {
@@ -186,10 +188,10 @@ func expectClauses(c matrix.Contract) []Clause {
 	}
 	for _, s := range c.Expect.Snapshot {
 		for _, n := range s.Has {
-			add(s.Of, "%s lists %s %q once", s.Of, n.Role, word(n.Name))
+			add(s.Of, "%s lists %s %s once", s.Of, n.Role, quote(n.Name))
 		}
 		for _, n := range s.Lacks {
-			add(s.Of, "%s leaves %s %q out", s.Of, n.Role, word(n.Name))
+			add(s.Of, "%s leaves %s %s out", s.Of, n.Role, quote(n.Name))
 		}
 	}
 	if p := c.Expect.Profile; p != nil {
@@ -220,7 +222,7 @@ func effectWords(e matrix.EffectExpect) string {
 		parts = append(parts, fmt.Sprintf("%s loads %s, once", where, e.Loaded))
 	}
 	if e.Value != nil {
-		parts = append(parts, fmt.Sprintf("%s holds %q at the end", where, word(*e.Value)))
+		parts = append(parts, fmt.Sprintf("%s holds %s at the end", where, quote(*e.Value)))
 	}
 	if e.Event != "" {
 		times := "once"

@@ -459,9 +459,9 @@ func cellOf(in Input, claim engine.Claim, rows []int) cell {
 	case len(rows) == 0:
 		c.Observed, c.look = "no row here", look{"", "mute"}
 	case bad > 0:
-		c.Observed, c.look = fmt.Sprintf("%d of %d rows fail", bad, len(rows)), look{"✗", "bad"}
+		c.Observed, c.look = fmt.Sprintf("fails (%d/%d)", bad, len(rows)), look{"✗", "bad"}
 	case open > 0:
-		c.Observed, c.look = fmt.Sprintf("%d of %d rows not judged", open, len(rows)), look{"?", "open"}
+		c.Observed, c.look = fmt.Sprintf("not judged (%d/%d)", open, len(rows)), look{"?", "open"}
 	default:
 		c.Observed, c.look = fmt.Sprintf("%s (%s)", done, explain.Count(pass, "row")), look{"✓", "good"}
 	}

@@ -86,6 +86,8 @@ type film struct {
 	Start   *place
 	Note    string
 	Seconds float64
+	// Diverges says that Start is where the first divergence is; else it is where the row's own steps begin.
+	Diverges bool
 }
 
 type still struct {
@@ -205,6 +207,16 @@ func (t teller) place(seconds float64) *place {
 	return &place{seconds, text + " s", inBundle(t.film) + template.URL("#t="+text)}
 }
 
+// firstStep is where the row's own steps begin.
+func (t teller) firstStep() *place {
+	for _, o := range t.a.Observations {
+		if o.Call != nil && !o.Call.Arrange {
+			return t.at(o.Call.StartNS)
+		}
+	}
+	return nil
+}
+
 func attemptOf(root *os.Root, in Input, a explain.Attempt, of int) attempt {
 	e := explain.Explain(in.Plan, a)
 	t := teller{a: a, film: path.Join(a.Dir, "film.mp4")}
@@ -231,7 +243,9 @@ func attemptOf(root *os.Root, in Input, a explain.Attempt, of int) attempt {
 	if a.Film != nil {
 		out.Film = &film{Link: inBundle(t.film), Seconds: a.Film.Seconds()}
 		if m := e.Film; m != nil {
-			out.Film.Start, out.Film.Note = t.place(m.Seconds), m.Note
+			out.Film.Start, out.Film.Note, out.Film.Diverges = t.place(m.Seconds), m.Note, true
+		} else {
+			out.Film.Start = t.firstStep()
 		}
 	}
 	for _, name := range []string{"before.png", "after.png"} {
@@ -268,6 +282,7 @@ func (out *attempt) steps(t teller) {
 				out.Steps = append(out.Steps, step{Name: o.Step, Words: o.StepInfo.Verb, Phase: string(o.Phase)})
 			}
 			s := &out.Steps[i]
+			s.Phase = string(o.Phase)
 			s.Outcome, s.Note, s.Took, s.At = o.StepInfo.Outcome, o.StepInfo.Note, ms(o.StepInfo.EndNS-o.StepInfo.StartNS), t.at(o.StepInfo.StartNS)
 		case o.Call != nil && known && !o.Call.Arrange:
 			out.Steps[i].Calls = append(out.Steps[i].Calls, callOf(t, o))
