@@ -367,7 +367,7 @@ func TestWrite_row_page_tells_the_divergence(t *testing.T) {
 	g.Expect(page).To(gomega.ContainSubstring("First divergence"))
 	g.Expect(page).To(gomega.ContainSubstring(`film.mp4#t=0.67"`)) // 660 ms: frame 10 of 15 a second
 	g.Expect(page).To(gomega.ContainSubstring("focus_left by browser"))
-	g.Expect(page).To(gomega.ContainSubstring("1 changes of the desk charged"))
+	g.Expect(page).To(gomega.ContainSubstring("1 change of the desk charged"))
 	g.Expect(page).To(gomega.ContainSubstring("delivery"))
 	g.Expect(page).To(gomega.ContainSubstring("✗ differs"))
 	g.Expect(page).To(gomega.ContainSubstring("20 made, 20 events received"))

@@ -39,7 +39,9 @@ type timeline struct {
 	HasFilm        bool
 	FilmSeconds    float64
 	Note           string
-	Charged        int
+	// Charged says how many changes of the desk are charged, in words; empty for none.
+	Charged string
+	charged int
 }
 
 type lane struct {
@@ -139,6 +141,9 @@ func timelineOf(root *os.Root, in Input, t teller, first *explain.Divergence) *t
 	line.logged(root, in, s)
 	line.phases(s, obs)
 	line.scale(s)
+	if line.charged > 0 {
+		line.Charged = explain.Count(line.charged, "change") + " of the desk charged"
+	}
 	if first != nil {
 		link, sec := s.link(first.MonoNS)
 		line.First = &mark{X: s.x(first.MonoNS), Title: fmt.Sprintf("first divergence, %s: %s %s", t.when(first.MonoNS), visible(string(first.Requirement)), visible(string(first.Reason))), Link: link, Sec: sec}
@@ -177,7 +182,7 @@ func (l *timeline) observed(s scale, obs []evidence.Observation) {
 			class, who := "allowed", "in the prepare phase"
 			if charged(o) {
 				class, who = "charged", "charged"
-				l.Charged++
+				l.charged++
 			} else if o.Phase == evidence.PhaseBackground {
 				who = "not charged"
 			}
