@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -62,7 +65,51 @@ func reportCommand(ctx context.Context, args []string, std streams) int {
 	fmt.Fprintf(std.out, "report    %s\n", page)
 	printRuling(std.out, checked.PlanContent, rulingOf(checked))
 	fmt.Fprintf(std.out, "bundle    verifies as %s\n", checked.Status)
-	return checked.Status.ExitCode()
+	if checked.Status != verify.OK {
+		return checked.Status.ExitCode()
+	}
+	return sameReport(ctx, f.Arg(0), checked, std)
+}
+
+// sameReport makes the report again. A page that differs although this very program wrote the bundle was altered by somebody who could make a
+// manifest anew; another version of the program may write other pages, and that is said.
+func sameReport(ctx context.Context, dir string, checked verify.Report, std streams) int {
+	in := report.Input{Plan: checked.PlanContent, Provenance: checked.ProvenanceContent, Ruling: rulingOf(checked), Signer: checked.Signer}
+	for _, row := range checked.Rows {
+		in.Verdicts = append(in.Verdicts, row.Verdict)
+	}
+	differs, err := report.Differences(ctx, dir, in)
+	switch {
+	case err != nil:
+		std.say("report: %v", err)
+		return exitCannotJudge
+	case len(differs) == 0:
+		fmt.Fprintln(std.out, "pages     are what follows from the bundle, made again")
+		return exitOK
+	case checked.ProvenanceContent.Harness.SHA256 == ownDigest():
+		fmt.Fprintf(std.out, "pages     ALTERED: %s, the first is %s\n", plural(len(differs), "file"), differs[0])
+		return exitRejected
+	}
+	fmt.Fprintf(std.out, "pages     %s differ from what this program makes, the first is %s: another version wrote them, or they were altered\n", plural(len(differs), "file"), differs[0])
+	return exitOK
+}
+
+// ownDigest is the sha256 of this program, "" when it cannot be read.
+func ownDigest() string {
+	self, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	f, err := os.Open(self)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // rulingOf decides again over a verified bundle.

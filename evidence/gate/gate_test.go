@@ -1,6 +1,9 @@
 package gate
 
 import (
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -261,6 +264,26 @@ func TestEvaluate_subject(t *testing.T) {
 	g.Expect(s.EngineCommit).To(gomega.Equal("s0"))
 	g.Expect(s.ValidUntil).To(gomega.Equal(w.extra.Began.Add(w.policy.MaxAge)))
 	g.Expect(Decision{}.ExitCode()).To(gomega.Equal(3))
+}
+
+func TestBegan(t *testing.T) {
+	g := gomega.NewWithT(t)
+	dir := t.TempDir()
+	_, err := Began(dir)
+	g.Expect(err).To(gomega.MatchError(fs.ErrNotExist))
+	log := filepath.Join(dir, "log.jsonl")
+	line := `{"seq":1,"prev":"","entry":{"format":"acceptance.log/v1","wall":"2026-11-30T19:25:43.5Z","event":"start"}}` + "\n"
+	g.Expect(os.WriteFile(log, []byte(line), 0o600)).To(gomega.Succeed())
+	at, err := Began(dir)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(at).To(gomega.Equal(time.Date(2026, 11, 30, 19, 25, 43, 5e8, time.UTC)))
+	// Only the first entry can be the start, and it says when.
+	for _, bad := range []string{"nonsense\n" + line, strings.Replace(line, "start", "note", 1), strings.Replace(line, "2026-11", "2026-13", 1)} {
+		g.Expect(os.WriteFile(log, []byte(bad), 0o600)).To(gomega.Succeed())
+		at, err := Began(dir)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(at.IsZero()).To(gomega.BeTrue())
+	}
 }
 
 // J13: each thing that a baseline had and a plan lacks or loosens is named; what is added or tightened is not.

@@ -10,9 +10,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"net/url"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -92,6 +94,42 @@ func Render(ctx context.Context, dir string, in Input, put func(name string, con
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return put(IndexFile, content)
+}
+
+// Differences makes the report of a finished bundle again and names the files that are not what this program makes: they were made by another
+// version of it, or altered. Files of the report that this program would not write are named as well.
+func Differences(ctx context.Context, dir string, in Input) ([]string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("compare the report: the bundle cannot be opened: %w", err)
+	}
+	defer root.Close()
+	var out []string
+	made := map[string]bool{}
+	err = Render(ctx, dir, in, func(name string, content []byte) error {
+		made[name] = true
+		info, err := root.Lstat(name)
+		if err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(content)) {
+			out = append(out, name)
+			return nil
+		}
+		have, err := root.ReadFile(name)
+		if err != nil || !bytes.Equal(have, content) {
+			out = append(out, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = fs.WalkDir(root.FS(), bundle.ReportDir, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !made[name] {
+			out = append(out, name)
+		}
+		return ctx.Err()
+	})
+	slices.Sort(out)
+	return out, err
 }
 
 // PageOf returns the path of a row's page inside a bundle. Two rows never share a page.

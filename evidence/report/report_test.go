@@ -246,6 +246,21 @@ func TestRender_again_gives_the_same_bytes(t *testing.T) {
 	}
 }
 
+// A page that was changed, taken away or added is named, although the manifest may agree with it.
+func TestDifferences(t *testing.T) {
+	g := gomega.NewWithT(t)
+	ctx := context.Background()
+	dir, in := pack(t)
+	g.Expect(Differences(ctx, dir, in)).To(gomega.BeEmpty())
+	index := filepath.Join(dir, filepath.FromSlash(IndexFile))
+	raw, err := os.ReadFile(index)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(os.WriteFile(index, bytes.Replace(raw, []byte("✗ not supported"), []byte("✓ supported    "), 1), 0o600)).To(gomega.Succeed())
+	g.Expect(os.Remove(filepath.Join(dir, filepath.FromSlash(StyleFile)))).To(gomega.Succeed())
+	g.Expect(os.WriteFile(filepath.Join(dir, bundle.ReportDir, "extra.html"), nil, 0o600)).To(gomega.Succeed())
+	g.Expect(Differences(ctx, dir, in)).To(gomega.Equal([]string{"report/extra.html", IndexFile, StyleFile}))
+}
+
 func TestWrite_golden_pages(t *testing.T) {
 	g := gomega.NewWithT(t)
 	dir, _ := pack(t)
