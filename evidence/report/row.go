@@ -150,9 +150,12 @@ type file struct {
 func rowPage(root *os.Root, in Input, i int, attempts []explain.Attempt, t times) row {
 	c, v := in.Plan.Rows[i], in.Verdicts[i]
 	r := row{Title: c.Title, ID: string(c.ID), Requirement: string(c.Requirement), Aspect: c.Aspect, Outcome: v.Outcome.String(), look: lookOf(v.Outcome), Duty: string(c.Duty),
-		Kind: "deliver", Source: c.Source, TookMS: t.rows[c.ID], Repeat: explain.Repeat(in.Plan, c), Number: i + 1, Total: len(in.Plan.Rows), Decision: in.Ruling.Decision.String()}
-	if c.Twin {
-		r.Kind = "refuse: the capability is not claimed"
+		Kind: "delivery", Source: c.Source, TookMS: t.rows[c.ID], Repeat: explain.Repeat(in.Plan, c), Number: i + 1, Total: len(in.Plan.Rows), Decision: in.Ruling.Decision.String()}
+	switch {
+	case c.Twin:
+		r.Kind = "a refusal: the capability is not claimed"
+	case len(c.Expect.Refusal) > 0:
+		r.Kind = "a refusal"
 	}
 	if c.Needs != nil {
 		r.Needs = fmt.Sprintf("%s by %s, %s, %s", c.Needs.Action, c.Needs.Route, c.Needs.Delivery, c.Needs.State)
