@@ -37,6 +37,12 @@ func (a *Attempt) End(ctx context.Context) ([]evidence.Observation, error) {
 	a.still(ctx, "after.png")
 	a.phase = evidence.PhaseCleanup
 	a.leave(ctx)
+	if !a.steps {
+		// The arrangement did not come to its end, so the desk may be in the middle of something.
+		if err := a.Stage.TakeBack(ctx); err != nil {
+			_ = a.fault("environment", "the person's window does not get the focus: %v", err)
+		}
+	}
 	if err := a.controls(ctx, "after"); err != nil && !errors.Is(err, ErrStopped) {
 		_ = a.fault("harness", "controls: %v", err)
 	}
@@ -57,8 +63,9 @@ func (a *Attempt) leave(ctx context.Context) {
 	switch {
 	case a.Contract.Launch == matrix.LaunchShared && a.Stage.Shared != nil:
 		if len(a.windows) > 1 || !a.sweep(ctx) {
-			a.Stage.Shared = nil
-			_, _ = a.Stage.Host.Call(ctx, engine.OpSessionEnd, map[string]any{"session": a.session})
+			if err := a.Stage.EndShared(ctx); err != nil {
+				_ = a.fault("harness", "%v", err)
+			}
 		}
 	default:
 		for _, id := range append([]string{a.session}, values(a.sessions)...) {
