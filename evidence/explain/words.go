@@ -188,10 +188,10 @@ func expectClauses(c matrix.Contract) []Clause {
 	}
 	for _, s := range c.Expect.Snapshot {
 		for _, n := range s.Has {
-			add(s.Of, "%s lists %s %s once", s.Of, n.Role, quote(n.Name))
+			add(s.Of, "%s lists %s %s once%s", s.Of, n.Role, quote(n.Name), frame(n))
 		}
 		for _, n := range s.Lacks {
-			add(s.Of, "%s leaves %s %s out", s.Of, n.Role, quote(n.Name))
+			add(s.Of, "%s leaves %s %s out%s", s.Of, n.Role, quote(n.Name), frame(n))
 		}
 	}
 	if p := c.Expect.Profile; p != nil {
@@ -210,6 +210,14 @@ func expectClauses(c matrix.Contract) []Clause {
 		add("", "each call answers within %v", c.Budget.Round(time.Millisecond))
 	}
 	return out
+}
+
+// frame says which frame a node must be of, where the row asks.
+func frame(n matrix.RoleName) string {
+	if n.Frame == "" {
+		return ""
+	}
+	return ", in frame " + word(n.Frame)
 }
 
 func effectWords(e matrix.EffectExpect) string {

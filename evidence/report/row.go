@@ -369,6 +369,9 @@ func (out *attempt) facts(a explain.Attempt) {
 			add("Precondition", o.Precondition.Name, o.Precondition.Met, o.Seq, "want %s, measured %s", o.Precondition.Want, o.Precondition.Got)
 		case o.Person != nil:
 			p := o.Person
+			for _, stroke := range bounded(p.LostStrokes, 10) {
+				add("Person", "lost", false, o.Seq, "%s", stroke)
+			}
 			add("Person", "input", p.Lost+p.Duplicated+p.Disordered == 0 && p.Injected > 0, o.Seq,
 				"%d made, %d events received, %d lost, %d twice, %d out of order", p.Injected, p.Received, p.Lost, p.Duplicated, p.Disordered)
 		case o.Guard != nil:
