@@ -79,7 +79,7 @@ func NewScanner(canaries []Canary) (*Scanner, error) {
 	s.targets = append(slices.Clone(canaries), s.control)
 	var errs []error
 	for i, c := range s.targets {
-		if kind, detail := unsafeSecret(c.Value); kind != nil {
+		if detail, kind := unsafeSecret(c.Value); kind != nil {
 			errs = append(errs, &SecretError{c.ID, kind, detail})
 			continue
 		}
@@ -336,4 +336,6 @@ func (s *Scanner) checkControl(ctx context.Context) (missed []string, err error)
 
 // Control runs the scanner's own control, planted in every form in memory, through the code that scans files, and returns the forms that
 // it missed, as ID/ENCODING. A scanner that misses any proves nothing by finding nothing.
-func (s *Scanner) Control(ctx context.Context) (missed []string, err error) { return s.checkControl(ctx) }
+func (s *Scanner) Control(ctx context.Context) (missed []string, err error) {
+	return s.checkControl(ctx)
+}

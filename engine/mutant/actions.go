@@ -12,7 +12,9 @@ func actions() []Mutant {
 	return []Mutant{
 		{Name: "navigates-nowhere", Seam: SeamReceipt, Text: "answers a navigation with a sound receipt and loads nothing", Rows: []string{"navigate-loads*"},
 			Kills: kills("M2", "effect_missing", "M17", "receipt_untrue"),
-			parts: func(p *Parts) { p.Wrap = func(n engine.Engine) engine.Engine { return &nowhere{n: n, seen: map[string]bool{}} } }},
+			parts: func(p *Parts) {
+				p.Wrap = func(n engine.Engine) engine.Engine { return &nowhere{n: n, seen: map[string]bool{}} }
+			}},
 		{Name: "clicks-twice", Seam: SeamAdapter, Text: "clicks twice and reports one click", Rows: []string{"click-*"},
 			Kills: kills("M3", "effect_repeated", "M4", "effect_repeated"),
 			parts: func(p *Parts) {

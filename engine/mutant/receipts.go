@@ -21,7 +21,7 @@ func edited(edit func(op engine.Operation, r *engine.Receipt)) func(*Parts) {
 // receipts are engines that do the right thing and say something else.
 func receipts() []Mutant {
 	return []Mutant{
-		{Name: "sells-synthetic-as-trusted", Seam: SeamReceipt, Text: "reports script clicks as trusted input", Rows: []string{"click-dom*"},
+		{Name: "sells-synthetic-as-trusted", Seam: SeamReceipt, Text: "reports script clicks as trusted input", Rows: []string{"click-by-script*"},
 			Kills: kills("M17", "receipt_untrue", "M4", "receipt_unexpected"),
 			parts: edited(func(_ engine.Operation, r *engine.Receipt) {
 				if r.Trust == engine.TrustDOMEvent {
