@@ -244,7 +244,10 @@ func (j *judgement) flags(o Observation) {
 		for _, name := range prepareFlagNames {
 			allowed[name] = true
 		}
-		allowed["enabled_remote_debugging"] = true
+		allowed["enabled_remote_debugging"], allowed["closed_window"] = true, flags["restarted_browser"]
+	case engine.OpSessionEnd:
+		// The browser's processes were seen to go with the session, and its windows with them.
+		allowed["closed_window"] = j.holds(o.Step, FactProcessesGone)
 	case engine.OpContext:
 		if flags["opened_context"] == flags["closed_context"] {
 			j.add("M17", ReasonReceiptUntrue, o, "browser_context claims opened %t and closed %t; exactly one is true", flags["opened_context"], flags["closed_context"])
@@ -258,8 +261,13 @@ func (j *judgement) flags(o Observation) {
 	}
 }
 
+// holds reports whether a fact was measured in a step and found to hold.
+func (j *judgement) holds(step, fact string) bool {
+	return slices.ContainsFunc(j.of(KindSystem), func(o Observation) bool { return o.Step == step && o.System.Fact == fact && o.System.Holds })
+}
+
 // prepareFlagNames are the flags of a launch that oracles see.
-var prepareFlagNames = []string{"launched_browser", "created_profile", "opened_window", "foregrounded_window", "raised_window", "moved_pointer", "took_clipboard"}
+var prepareFlagNames = []string{"launched_browser", "restarted_browser", "created_profile", "opened_window", "foregrounded_window", "raised_window", "moved_pointer", "took_clipboard"}
 
 // prepareFlags holds S4: what launch did to the desk is declared exactly.
 func (j *judgement) prepareFlags(o Observation, flags map[string]bool) {
@@ -280,12 +288,12 @@ func (j *judgement) prepareFlags(o Observation, flags map[string]bool) {
 			seen["took_clipboard"] = true
 		}
 	}
-	measured := map[string]bool{"foregrounded_window": true, "raised_window": true, "moved_pointer": true, "took_clipboard": true}
+	measured := map[string]bool{"restarted_browser": true, "foregrounded_window": true, "raised_window": true, "moved_pointer": true, "took_clipboard": true}
 	for _, s := range j.of(KindSystem) {
 		if s.Step != o.Step {
 			continue
 		}
-		name := map[string]string{FactLaunched: "launched_browser", FactWindowOpened: "opened_window", FactProfileOwn: "created_profile"}[s.System.Fact]
+		name := map[string]string{FactLaunched: "launched_browser", FactRestarted: "restarted_browser", FactWindowOpened: "opened_window", FactProfileOwn: "created_profile"}[s.System.Fact]
 		if name != "" {
 			measured[name], seen[name] = true, s.System.Holds
 		}

@@ -146,8 +146,8 @@ func (j *judgement) effect(want matrix.EffectExpect) {
 	if j.refusedBefore() {
 		return
 	}
+	want.Page = j.row.PageName(want.Page)
 	var events []Observation
-	var final *Observation
 	for _, o := range j.seen() {
 		ev := o.Journal
 		if ev.Page != want.Page || want.Control != "" && ev.Control != want.Control {
@@ -156,9 +156,10 @@ func (j *judgement) effect(want matrix.EffectExpect) {
 		if want.Loaded != "" && ev.Type == "load" && ev.File == want.Loaded || want.Event != "" && ev.Type == want.Event {
 			events = append(events, o)
 		}
-		if want.Value != nil && ev.Control == want.Control && (ev.Type == "input" || ev.Type == "change" || ev.Type == "state") {
-			final = &o
-		}
+	}
+	var final *Observation
+	if want.Value != nil {
+		final = j.finalValue(want)
 	}
 	where := want.Page + " " + want.Control
 	if want.Value != nil {
@@ -195,6 +196,27 @@ func (j *judgement) effect(want matrix.EffectExpect) {
 	}
 }
 
+// finalValue is the last value that a control reported in the last document that saw input in it; a later document's own first state is not
+// an effect of the action. Without any input it is the last state of all.
+func (j *judgement) finalValue(want matrix.EffectExpect) *Observation {
+	var final *Observation
+	document := 0
+	seen := j.seen()
+	for _, o := range seen {
+		if ev := o.Journal; ev.Page == want.Page && ev.Control == want.Control && (ev.Type == "input" || ev.Type == "change") {
+			document = ev.Document
+		}
+	}
+	for _, o := range seen {
+		ev := o.Journal
+		if ev.Page == want.Page && ev.Control == want.Control && (document == 0 || ev.Document == document) &&
+			(ev.Type == "input" || ev.Type == "change" || ev.Type == "state") {
+			final = &o
+		}
+	}
+	return final
+}
+
 // refusedBefore reports that a step of the row was refused where it had to be delivered: its missing effect is that refusal, not a second
 // fault.
 func (j *judgement) refusedBefore() bool {
@@ -205,7 +227,10 @@ func (j *judgement) refusedBefore() bool {
 func (j *judgement) elsewhere() {
 	for _, o := range j.seen() {
 		ev := o.Journal
-		if !interaction[ev.Type] || slices.ContainsFunc(j.row.Expect.Effect, func(want matrix.EffectExpect) bool { return covers(want, ev) }) {
+		if !interaction[ev.Type] || slices.ContainsFunc(j.row.Expect.Effect, func(want matrix.EffectExpect) bool {
+			want.Page = j.row.PageName(want.Page)
+			return covers(want, ev)
+		}) {
 			continue
 		}
 		j.add(j.row.Requirement, ReasonEffectElsewhere, o, "%s %s (%s) saw %s, where all had to be silent", ev.Page, ev.Control, ev.File, ev.Type)

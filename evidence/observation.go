@@ -262,13 +262,15 @@ const (
 	// FactLaunched: a browser process appeared in the engine's tree during the step. FactWindowOpened: a window did.
 	FactLaunched     = "launched"
 	FactWindowOpened = "window_opened"
+	// FactRestarted: the browser that the engine had before a launch is gone after it.
+	FactRestarted = "restarted"
 	// FactCut: the connection between engine and browser was cut from outside.
 	FactCut = "connection_cut"
 )
 
 // SystemFacts lists every fact.
 var SystemFacts = []string{FactProfileOwn, FactProfileMode, FactProfileUsed, FactProfileGone, FactProcessesGone, FactSandboxOn, FactLoopbackOnly,
-	FactNoRequests, FactNoConnections, FactUnchanged, FactBystanderAlive, FactLaunched, FactWindowOpened, FactCut}
+	FactNoRequests, FactNoConnections, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactCut}
 
 // Scan is one canary scan. What is "engine_raw" (results, stderr, tapped before our redactor), "bundle" (the row's files) or "temporary".
 type Scan struct {

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/engine-acceptance/acceptance/engine"
@@ -221,6 +222,9 @@ type Plan struct {
 	Left []RowID `json:"left_out,omitempty"`
 	// Declared is the capability table of the engine file, total and in canonical order.
 	Declared []engine.Claim `json:"declared"`
+	// Postures and Reconnect are what the engine file claims beside the table.
+	Postures  []engine.Posture `json:"postures"`
+	Reconnect bool             `json:"reconnect"`
 	// NotApplicable are reviewed exceptions of the engine file: requirement to reason.
 	NotApplicable map[RequirementID]string `json:"not_applicable,omitempty"`
 	// CoreMissing are core requirements without a row, counted over all rows for this product and environment, before the selection.
@@ -246,3 +250,54 @@ type Plan struct {
 
 // PlanFormat names the format and version of a [Plan].
 const PlanFormat = "acceptance.plan/v1"
+
+// PageName is the one name of a tab in observations: the tab reference, with the name under which the row bound that window first. Windows
+// are numbered anew after each launch that the row makes, so that a second browser's window is another window. References to opened tabs and
+// to windows that no step binds stay as they are.
+func (c Contract) PageName(ref string) string {
+	r, err := ParseTabRef(ref)
+	if err != nil || r.Name != "" {
+		return ref
+	}
+	first, bound := c.boundWindows()
+	if w, ok := bound[r.Target]; ok {
+		r.Target = first[w]
+	}
+	return r.String()
+}
+
+// rowWindow is one window of a row: the launch of the row that it came with (0 is the arrangement's), and its number on that browser.
+type rowWindow struct{ launch, number int }
+
+// boundWindows walks through the steps: the name under which each window is bound first, and the window behind each name.
+func (c Contract) boundWindows() (first map[rowWindow]string, bound map[string]rowWindow) {
+	first, bound = map[rowWindow]string{}, map[string]rowWindow{}
+	launches, of := 0, map[string]int{}
+	for _, s := range c.Steps {
+		session := s.Text("session")
+		switch s.Verb {
+		case "prepare":
+			launches++
+			of[session] = launches
+		case "bind":
+			w, name := rowWindow{of[session], s.Int("window")}, s.Text("as")
+			if first[w] == "" {
+				first[w] = name
+			}
+			if _, twice := bound[name]; !twice {
+				bound[name] = w
+			}
+		}
+	}
+	return first, bound
+}
+
+// WindowName is the name under which the row binds a window first: window number of the browser of the row's nth launch, 0 for the
+// arrangement's. A window that no step binds is named by its number.
+func (c Contract) WindowName(launch, number int) string {
+	first, _ := c.boundWindows()
+	if name := first[rowWindow{launch, number}]; name != "" {
+		return name
+	}
+	return fmt.Sprintf("window %d", number)
+}

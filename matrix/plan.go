@@ -47,7 +47,7 @@ func (m *Matrix) Plan(req PlanRequest) (*Plan, error) {
 	}
 	p := &Plan{
 		Format: PlanFormat, Engine: file.Name, EngineFile: file.SHA256, MatrixDigest: m.digest, Product: req.Product, Environment: req.Environment,
-		Declared: slices.Clone(file.Claims), NotApplicable: maps.Clone(file.NotApplicable), Ceiling: env.Ceiling, Budgets: maps.Clone(file.Budgets),
+		Declared: slices.Clone(file.Claims), Postures: slices.Clone(file.Postures), Reconnect: file.Reconnect, NotApplicable: maps.Clone(file.NotApplicable), Ceiling: env.Ceiling, Budgets: maps.Clone(file.Budgets),
 		CoreHold: slices.Clone(m.profiles.Hold), Limits: slices.Clone(env.Limits), Features: slices.Clone(file.Features),
 	}
 	p.CoreDeliver, p.CoreAny = m.profiles.CoreDeliver()

@@ -240,7 +240,13 @@ func (c *call) checkRef(ref string) *engine.Refusal {
 }
 
 func (c *call) lookup(ref string) (*snapshot, int, *engine.Refusal) {
-	retired := func() *engine.Refusal { return c.e.refuse(c.op, "ref_retired", engine.Detail{Reason: "snapshot"}) }
+	retired := func() *engine.Refusal {
+		reason := "snapshot"
+		if id, _, _ := strings.Cut(ref, ":"); c.tab.left(id) {
+			reason = "document"
+		}
+		return c.e.refuse(c.op, "ref_retired", engine.Detail{Reason: reason})
+	}
 	id, index, ok := strings.Cut(ref, ":")
 	n, err := strconv.Atoi(index)
 	s := c.tab.latest()
@@ -260,7 +266,7 @@ func (c *call) node(ref string, p proof) (engine.NodeRef, *engine.Refusal) {
 		return engine.NodeRef{}, r
 	}
 	if p.context.Document != s.document {
-		c.tab.keep(nil)
+		c.tab.leave()
 		return engine.NodeRef{}, c.e.refuse(c.op, "ref_retired", engine.Detail{Reason: "document"})
 	}
 	node := s.nodes[n]
@@ -275,7 +281,7 @@ func (e *Engine) navigate(ctx context.Context, op engine.Operation, req engine.N
 		supported: able[engine.Navigator],
 		dispatch: func(ctx context.Context, c *call, _ proof, _ engine.NodeRef) (engine.Outcome, error) {
 			// Whatever comes of it, refs of the old document are not to be used again.
-			defer c.tab.keep(nil)
+			defer c.tab.leave()
 			return c.proc.browser.(engine.Navigator).Navigate(ctx, c.tab.key, req.URL)
 		}})
 }

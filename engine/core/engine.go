@@ -104,7 +104,7 @@ func (e *Engine) session(id string) *session {
 }
 
 // sessionEnd revokes everything of a session at once, then ends its browser and removes its profile. Ending a session again, also while it is
-// being ended, waits for that end and says the same.
+// being ended, waits for that end and says the same, without claiming its side effects a second time.
 func (e *Engine) sessionEnd(ctx context.Context, op engine.Operation, req engine.SessionRequest) engine.Result {
 	s := e.session(req.Session)
 	if s == nil {
@@ -112,7 +112,7 @@ func (e *Engine) sessionEnd(ctx context.Context, op engine.Operation, req engine
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Budgets.End)
 	defer cancel()
-	e.end(s)
+	first := e.end(s)
 	select {
 	case <-s.done:
 	case <-ctx.Done():
@@ -121,21 +121,26 @@ func (e *Engine) sessionEnd(ctx context.Context, op engine.Operation, req engine
 		return engine.Result{Status: engine.StatusOK, Session: &engine.Session{ID: s.id}, Receipt: &rc}
 	}
 	rc := s.receipt
+	if !first {
+		// What the end did, its first call did; this one found it done.
+		rc.SideEffects, rc.BrowserInitiated = engine.SideEffects{}, []string{}
+	}
 	return engine.Result{Status: engine.StatusOK, Session: &engine.Session{ID: s.id}, Receipt: &rc}
 }
 
-// end starts the end of a session once. It does not depend on the caller: a caller that goes away does not leave a browser behind.
-func (e *Engine) end(s *session) {
+// end starts the end of a session once, and says whether this call did. It does not depend on the caller: a caller that goes away does not leave a browser behind.
+func (e *Engine) end(s *session) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
-		return
+		return false
 	}
 	s.ended = true
 	for _, cancel := range s.calls {
 		cancel()
 	}
 	go e.finish(s)
+	return true
 }
 
 func (e *Engine) finish(s *session) {

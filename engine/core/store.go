@@ -185,6 +185,8 @@ type tab struct {
 
 	closed   bool
 	snapshot *snapshot
+	// departed is the id of the snapshot of the document that the tab left last.
+	departed string
 }
 
 func (tb *tab) close() {
@@ -217,4 +219,22 @@ type snapshot struct {
 	id       string
 	document engine.DocumentKey
 	nodes    []engine.PageNode
+}
+
+// leave retires the snapshot of a document that the tab has left, and remembers which it was: its refs are refused for the document, whatever
+// is read of the next one.
+func (tb *tab) leave() {
+	tb.target.mu.Lock()
+	defer tb.target.mu.Unlock()
+	if tb.snapshot != nil {
+		tb.departed = tb.snapshot.id
+	}
+	tb.snapshot = nil
+}
+
+// left reports whether a snapshot is of the document that the tab left last.
+func (tb *tab) left(id string) bool {
+	tb.target.mu.Lock()
+	defer tb.target.mu.Unlock()
+	return id != "" && id == tb.departed
 }

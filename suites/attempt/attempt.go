@@ -12,9 +12,11 @@
 package attempt
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -74,6 +76,7 @@ type Attempt struct {
 
 	deskMark    desktop.Mark
 	journalMark fixtures.Mark
+	health      []desktop.ChannelHealth
 
 	pages    *fixtures.Row
 	tabOf    map[fixtures.DocumentID]string
@@ -90,16 +93,17 @@ type Attempt struct {
 	browser   process.Identity
 	posture   engine.Posture
 	profiles  []string
+	launches  map[string]*launched
 	issued    []string
-	epoch     int
-	aliases   map[string]string
-	film      *film
-	scratch   string
-	dir       string
-	run       string
-	commit    string
-	began     int64
-	ended     bool
+	// launch counts the launches that the row's steps made.
+	launch  int
+	film    *film
+	scratch string
+	dir     string
+	run     string
+	commit  string
+	began   int64
+	ended   bool
 }
 
 // Options of an attempt.
@@ -120,8 +124,7 @@ type Options struct {
 func Begin(ctx context.Context, s *stage.Stage, c matrix.Contract, out Out, o Options) (*Attempt, error) {
 	a := &Attempt{Stage: s, Contract: c, Plan: o.PlanDigest, Number: o.Number, out: out, rules: o.Rules, phase: evidence.PhasePrepare, scratch: o.Scratch, dir: o.Dir, run: o.Run, commit: o.Commit,
 		tabOf: map[fixtures.DocumentID]string{}, docs: map[string][]fixtures.DocumentID{}, canaries: o.Canaries,
-		sessions: map[string]string{}, targets: map[string]*Target{}, tabs: map[string]*Tab{}, snapshots: map[string]*Snapshot{}}
-	a.aliases = aliasesOf(c.Steps)
+		sessions: map[string]string{}, launches: map[string]*launched{}, targets: map[string]*Target{}, tabs: map[string]*Tab{}, snapshots: map[string]*Snapshot{}}
 	a.began = stage.Mono()
 	a.text = newViews(o.Rules)
 	a.observe(evidence.Observation{Kind: evidence.KindBegin, Begin: &evidence.Begin{Row: c.ID, Attempt: o.Number, Plan: o.PlanDigest}})
@@ -142,9 +145,13 @@ func Begin(ctx context.Context, s *stage.Stage, c matrix.Contract, out Out, o Op
 		}
 	}
 	a.journalMark = s.Pages.Journal().Mark()
+	a.health = s.Log.Health()
 	s.Heart.Reset()
 	if err := a.startFilm(ctx); err != nil {
 		return a, a.fault("harness", "start the film: %v", err)
+	}
+	if err := s.TakeBack(ctx); err != nil {
+		return a, a.fault("environment", "the person's window does not get the focus: %v", err)
 	}
 	if err := a.controls(ctx, "before"); err != nil {
 		return a, a.fault("harness", "controls: %v", err)
@@ -173,10 +180,28 @@ func (a *Attempt) observe(o evidence.Observation) {
 	if o.Kind == evidence.KindEnd {
 		o.End.Observations = a.seq
 	}
+	o = a.clean(o)
 	a.kept = append(a.kept, o)
 	if err := a.out.Observe(o); err != nil && a.writeErr == nil {
 		a.writeErr = fmt.Errorf("write observation %d of %s: %w", o.Seq, a.Contract.ID, err)
 	}
+}
+
+// clean passes an observation through the rules, whole, so that no text of it escapes them because a field was forgotten.
+func (a *Attempt) clean(o evidence.Observation) evidence.Observation {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return o // the writer refuses it, and says why
+	}
+	redacted := a.rules.Bytes(raw)
+	if bytes.Equal(raw, redacted) {
+		return o
+	}
+	var out evidence.Observation
+	if json.Unmarshal(redacted, &out) != nil {
+		return evidence.Observation{Seq: o.Seq, MonoNS: o.MonoNS, Phase: o.Phase, Kind: evidence.KindFault, Fault: &evidence.Fault{Whose: "harness", What: "an observation could not be redacted whole"}}
+	}
+	return out
 }
 
 // Seen returns what was observed so far.

@@ -67,7 +67,12 @@ func (a *Attempt) Call(ctx context.Context, op engine.Operation, args map[string
 		call.Bind, call.Snapshot = bindResult(r.Target), snapshotResult(r.Snapshot)
 	}
 	a.text.trajectory(a.step, op, body, raw, carrier, call)
-	closeErr := a.closeWindow(ctx)
+	closing := a.closeWindow
+	if !a.steps && op != engine.OpPrepare {
+		// While the desk is being arranged nothing is judged call by call: what a call did to the desk is collected with the next ones.
+		closing = a.collect
+	}
+	closeErr := closing(ctx)
 	call.ClosedNS = stage.Mono()
 	a.inFlight = false
 	a.observe(evidence.Observation{Kind: evidence.KindCall, Call: call})

@@ -18,9 +18,12 @@ import (
 
 // film is the recording of one row, and what it must hide.
 type film struct {
-	f    *recorder.Film
-	dir  string
-	a    *Attempt
+	f   *recorder.Film
+	dir string
+	a   *Attempt
+	// stills are on their way; the row's goroutine alone adds to them.
+	stills []pending
+
 	mu   sync.Mutex
 	wins []*stage.Window
 }
@@ -122,18 +125,32 @@ func (m *film) chrome() []redaction.Rect {
 	return out
 }
 
-// still puts a picture of the desk into the row.
+// still asks for a picture of the desk as it is now. It arrives some frames later, masked; the row goes on meanwhile.
 func (a *Attempt) still(ctx context.Context, name string) {
 	if a.film == nil || a.film.f == nil {
 		return
 	}
-	path := filepath.Join(a.film.dir, name)
-	if err := a.film.f.Still(ctx, path); err != nil {
-		_ = a.fault("harness", "still %s: %v", name, err)
-		return
-	}
-	if err := a.addFile(name, path); err != nil {
-		_ = a.fault("harness", "still %s: %v", name, err)
+	done := make(chan error, 1)
+	a.film.stills = append(a.film.stills, pending{name, done})
+	go func() { done <- a.film.f.Still(ctx, filepath.Join(a.film.dir, name)) }()
+}
+
+// pending is a still that is on its way.
+type pending struct {
+	name string
+	done chan error
+}
+
+// keepStills waits for the stills and puts them into the row.
+func (a *Attempt) keepStills() {
+	for _, p := range a.film.stills {
+		err := <-p.done
+		if err == nil {
+			err = a.addFile(p.name, filepath.Join(a.film.dir, p.name))
+		}
+		if err != nil {
+			_ = a.fault("harness", "still %s: %v", p.name, err)
+		}
 	}
 }
 
@@ -152,6 +169,7 @@ func (a *Attempt) stopFilm(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
+	a.keepStills()
 	ended := stage.Mono()
 	report, err := a.film.f.Stop(ctx)
 	o := &evidence.Film{Note: string(a.rules.Bytes([]byte(report.Failed)))}

@@ -56,13 +56,13 @@ func (a *Attempt) End(ctx context.Context) ([]evidence.Observation, error) {
 func (a *Attempt) leave(ctx context.Context) {
 	switch {
 	case a.Contract.Launch == matrix.LaunchShared && a.Stage.Shared != nil:
-		if !a.sweep(ctx) {
+		if len(a.windows) > 1 || !a.sweep(ctx) {
 			a.Stage.Shared = nil
 			_, _ = a.Stage.Host.Call(ctx, engine.OpSessionEnd, map[string]any{"session": a.session})
 		}
 	default:
 		for _, id := range append([]string{a.session}, values(a.sessions)...) {
-			if id != "" && len(a.windows) > 0 {
+			if _, has := a.launches[id]; has {
 				_, _ = a.EndSession(ctx, id)
 			}
 		}
@@ -166,8 +166,15 @@ func (a *Attempt) personAccount(ctx context.Context) {
 
 // guards observes the health of every channel, the sentinel's own log included.
 func (a *Attempt) guards() {
-	for _, h := range a.Stage.Log.Health() {
-		a.observe(evidence.Observation{Kind: evidence.KindGuard, Guard: &evidence.Guard{Channel: h.Channel.String(), Alive: h.Alive, Events: int(h.Events), Dropped: int(h.Dropped), Reason: h.Cause}})
+	for i, h := range a.Stage.Log.Health() {
+		// The log lives longer than a row: what counts is what happened since the row began.
+		was := a.health[i]
+		errs, overruns, dropped := h.Errors-was.Errors, h.Overruns-was.Overruns, h.Dropped-was.Dropped
+		g := &evidence.Guard{Channel: h.Channel.String(), Alive: h.Alive && errs == 0, Events: int(h.Events - was.Events), Dropped: int(dropped + overruns)}
+		if !g.Alive || g.Dropped > 0 {
+			g.Reason = fmt.Sprintf("cause %q, %d errors, %d overruns", h.Cause, errs, overruns)
+		}
+		a.observe(evidence.Observation{Kind: evidence.KindGuard, Guard: g})
 	}
 	g := &evidence.Guard{Channel: "sentinel", Alive: true, Events: int(a.Stage.Sentinel.Mark())}
 	if err := errors.Join(a.Stage.Sentinel.Err(), a.Stage.Bystander.Err()); err != nil {
@@ -196,6 +203,9 @@ func (a *Attempt) scans(ctx context.Context) {
 			raw.Files++
 			raw.Bytes += int64(len(streams[name]))
 			for _, f := range found {
+				if name == "results" && askedFor[f.Channel] {
+					continue
+				}
 				raw.Findings = append(raw.Findings, scanFinding(f))
 			}
 		}
@@ -223,6 +233,10 @@ func (a *Attempt) scans(ctx context.Context) {
 	}
 	a.observe(evidence.Observation{Kind: evidence.KindScan, Scan: ours})
 }
+
+// askedFor are the channels whose content a result holds because the caller asks for it: titles of tabs and names of controls. In anything
+// else that the engine writes they are leaks like all others.
+var askedFor = map[redaction.Channel]bool{"title": true, "field": true}
 
 func scanFinding(f redaction.Finding) evidence.ScanFinding {
 	return evidence.ScanFinding{Canary: f.CanaryID, Channel: string(f.Channel), Encoding: string(f.Encoding), Where: fmt.Sprintf("%s at %d", f.File, f.Offset)}

@@ -17,24 +17,25 @@ import (
 // beforeState is what a launch is compared with.
 type beforeState struct {
 	dirs    map[string]fs.FileMode
-	windows []uint32
+	windows []*stage.Window
 	tree    []process.Entry
+	browser process.Identity
 }
 
 func (a *Attempt) beforeLaunch(ctx context.Context) (*beforeState, error) {
-	b := &beforeState{dirs: directories(a.Stage.Desk.Home(), profileDepth)}
+	b := &beforeState{dirs: directories(a.Stage.Desk.Home(), profileDepth), browser: a.browser}
 	var err error
-	if b.windows, err = a.Stage.ManagedWindows(ctx); err != nil {
-		return nil, a.fault("harness", "list windows: %v", err)
-	}
 	if b.tree, err = a.Stage.Host.Tree(); err != nil {
 		return nil, a.fault("harness", "list the engine's processes: %v", err)
+	}
+	if b.windows, err = a.Stage.WindowsOf(ctx, b.tree); err != nil {
+		return nil, a.fault("harness", "list windows: %v", err)
 	}
 	return b, nil
 }
 
 // afterLaunch observes the facts of a launch: process, window, profile, sandbox, listeners. Nothing here is the engine's word.
-func (a *Attempt) afterLaunch(ctx context.Context, before *beforeState, r *engine.Result) error {
+func (a *Attempt) afterLaunch(ctx context.Context, session string, before *beforeState, r *engine.Result) error {
 	tree, err := a.Stage.Host.Tree()
 	if err != nil {
 		return a.fault("harness", "list the engine's processes: %v", err)
@@ -45,11 +46,15 @@ func (a *Attempt) afterLaunch(ctx context.Context, before *beforeState, r *engin
 	}
 	var fresh []*stage.Window
 	for _, w := range all {
-		if !slices.Contains(before.windows, w.ID) {
+		// The server hands ids out again: a window is the same only with the same owner.
+		if !slices.ContainsFunc(before.windows, func(old *stage.Window) bool { return old.ID == w.ID && old.Owner == w.Owner }) {
 			fresh = append(fresh, w)
 		}
 	}
 	a.Fact(evidence.FactLaunched, len(fresh) > 0 && !slices.ContainsFunc(before.tree, func(e process.Entry) bool { return e.PID == fresh[0].Owner.PID }), len(tree), "")
+	if before.browser.PID != 0 {
+		a.Fact(evidence.FactRestarted, len(fresh) > 0 && !before.browser.Alive(), 1, "")
+	}
 	a.Fact(evidence.FactWindowOpened, len(fresh) > 0, len(fresh), "")
 	if r == nil || r.Status != engine.StatusOK {
 		return nil
@@ -81,8 +86,9 @@ func (a *Attempt) afterLaunch(ctx context.Context, before *beforeState, r *engin
 	}
 	a.Fact(evidence.FactLoopbackOnly, exposed == 0, len(held), fmt.Sprintf("%d exposed", exposed))
 	if a.steps {
-		a.epoch++
+		a.launch++
 	}
+	a.launches[session] = &launched{fresh[0].Owner, dir, a.launch, fresh}
 	a.adopt(fresh)
 	if err := a.watchTargets(ctx); err != nil {
 		return a.fault("harness", "watch the browser's window: %v", err)
@@ -109,15 +115,25 @@ func subtree(tree []process.Entry, root int) []process.Entry {
 // goneBudget is how long processes and profile may take to go after the end of a session has been reported.
 const goneBudget = 3 * time.Second
 
-// EndSession ends a session and observes what is left of the browsers that it had.
+// launched is a browser that a session has.
+type launched struct {
+	browser process.Identity
+	profile string
+	// number is the launch among those of the row's steps, 0 for the arrangement's.
+	number  int
+	windows []*stage.Window
+}
+
+// EndSession ends a session and observes what is left of the browser that it had.
 func (a *Attempt) EndSession(ctx context.Context, session string) (*engine.Result, error) {
 	tree, err := a.Stage.Host.Tree()
 	if err != nil {
 		return nil, a.fault("harness", "list the engine's processes: %v", err)
 	}
+	had, launchedHere := a.launches[session]
 	var browsers []process.Identity
-	if a.browser.PID != 0 {
-		for _, e := range subtree(tree, a.browser.PID) {
+	if launchedHere {
+		for _, e := range subtree(tree, had.browser.PID) {
 			browsers = append(browsers, e.Identity)
 		}
 	}
@@ -125,39 +141,37 @@ func (a *Attempt) EndSession(ctx context.Context, session string) (*engine.Resul
 	if err != nil {
 		return r, err
 	}
-	if session == a.session || len(a.sessions) == 0 {
-		a.observeGone(browsers)
+	if launchedHere {
+		a.observeGone(browsers, had.profile)
+		delete(a.launches, session)
+		if had.browser == a.browser {
+			a.windows, a.browser = nil, process.Identity{}
+			a.aim()
+		}
 	}
 	return r, nil
 }
 
-// observeGone waits for processes and profiles to be gone, and says whether they are.
-func (a *Attempt) observeGone(browsers []process.Identity) {
+// observeGone waits for a browser's processes and its profile to be gone, and says whether they are.
+func (a *Attempt) observeGone(browsers []process.Identity, profile string) {
 	end := time.Now().Add(goneBudget)
-	left, dirs := 0, 0
+	left, there := 0, false
 	for {
-		left, dirs = 0, 0
+		left = 0
 		for _, b := range browsers {
 			if b.Alive() {
 				left++
 			}
 		}
-		for _, d := range a.profiles {
-			if _, err := os.Lstat(d); err == nil {
-				dirs++
-			}
-		}
-		if left == 0 && dirs == 0 || time.Now().After(end) {
+		_, err := os.Lstat(profile)
+		there = profile != "" && err == nil
+		if left == 0 && !there || time.Now().After(end) {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if len(browsers) > 0 {
-		a.Fact(evidence.FactProcessesGone, left == 0, left, "")
-		a.Fact(evidence.FactProfileGone, dirs == 0, dirs, "")
-	}
-	a.windows, a.browser, a.profiles = nil, process.Identity{}, nil
-	a.aim()
+	a.Fact(evidence.FactProcessesGone, left == 0 && len(browsers) > 0, left, "")
+	a.Fact(evidence.FactProfileGone, !there, 0, "")
 }
 
 // unchanged waits a second after a refusal and says whether the system is as before (R2).

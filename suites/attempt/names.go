@@ -22,6 +22,8 @@ type Tab struct {
 	ID     string
 	Target *Target
 	Page   string
+	// Mark is set for tabs that the row opened: their pages' titles carry it.
+	Mark string
 }
 
 // Snapshot is a snapshot that a row took under a name.
@@ -108,31 +110,10 @@ func (a *Attempt) Ref(node string) (string, *Tab, error) {
 	return found[0].Ref, snap.Tab, nil
 }
 
-// pageName is how observations name tab n of window w: by the name under which the row binds that window first, so that expectations and
-// observations agree; windows that no step binds are named by their number.
-func (a *Attempt) pageName(window, tab int) string {
-	name := a.aliases[fmt.Sprintf("%d/%d", a.epoch, window)]
-	if name == "" {
-		name = fmt.Sprintf("window %d", window)
-	}
-	return fmt.Sprintf("%s/tab %d", name, tab)
-}
-
-// aliasesOf finds the name of each window from the row's bind steps. Windows are numbered anew after each launch that the row makes.
-func aliasesOf(steps []matrix.Step) map[string]string {
-	out, epoch := map[string]string{}, 0
-	for _, s := range steps {
-		switch s.Verb {
-		case "prepare":
-			epoch++
-		case "bind":
-			key := fmt.Sprintf("%d/%d", epoch, Int(s, "window"))
-			if _, named := out[key]; !named {
-				out[key], _ = s.Args["as"].(string)
-			}
-		}
-	}
-	return out
+// pageName is how observations name a tab: by the name under which the row binds that window first, so that expectations and observations
+// agree.
+func (a *Attempt) pageName(launch, window, tab int) string {
+	return fmt.Sprintf("%s/tab %d", a.Contract.WindowName(launch, window), tab)
 }
 
 // Text is a text argument of a step, empty when absent.

@@ -260,6 +260,9 @@ func (a *Attempt) look(ctx context.Context) (*system, error) {
 		s.listeners = append(s.listeners, l.addr.String())
 	}
 	for d := range directories(a.Stage.Desk.Home(), 5) {
+		if d == a.Stage.DecoyHome() || strings.HasPrefix(d, a.Stage.DecoyHome()+"/") {
+			continue // the person's own programs write there
+		}
 		if !slices.ContainsFunc(a.profiles, func(p string) bool { return strings.HasPrefix(d, p+"/") }) {
 			s.dirs = append(s.dirs, d)
 		}

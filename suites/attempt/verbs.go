@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -19,15 +20,14 @@ func (a *Attempt) UnlessExpected() error {
 	return ErrStopped
 }
 
-// Expand replaces the variables of a text: {{canary NAME}} by the row's canary of that channel, {{page NAME}} by the address of a page for
-// the tab.
-func (a *Attempt) Expand(text string, tab *Tab) (string, error) {
+// Expand replaces the variables of a text: {{canary NAME}} by the row's canary of that channel, {{page NAME}} by the address of a page.
+func (a *Attempt) Expand(text string) (string, error) {
 	vars, err := matrix.Variables(text)
 	if err != nil {
 		return "", err
 	}
 	for _, v := range vars {
-		value, known := a.value(v, tab)
+		value, known := a.value(v)
 		if !known {
 			return "", fmt.Errorf("variable {{%s %s}} has no value here", v.Kind, v.Name)
 		}
@@ -36,7 +36,7 @@ func (a *Attempt) Expand(text string, tab *Tab) (string, error) {
 	return text, nil
 }
 
-func (a *Attempt) value(v matrix.Variable, tab *Tab) (string, bool) {
+func (a *Attempt) value(v matrix.Variable) (string, bool) {
 	switch v.Kind {
 	case "canary":
 		for _, c := range a.canaries {
@@ -45,12 +45,27 @@ func (a *Attempt) value(v matrix.Variable, tab *Tab) (string, bool) {
 			}
 		}
 	case "page":
-		if tab == nil {
-			return a.URL(v.Name, "", "nowhere"), true
-		}
-		return a.URL(v.Name, "", tab.Page), true
+		return a.pages.URL(v.Name), true
 	}
 	return "", false
+}
+
+// ForTab marks an address of the fixture server as a tab's, so that the page's reports say which tab they are from. Other addresses stay as
+// they are.
+func (a *Attempt) ForTab(address string, tab *Tab) string {
+	if !strings.HasPrefix(address, a.pages.URL("")) {
+		return address
+	}
+	rest, fragment, marked := strings.Cut(address, "#")
+	separator := "?"
+	if strings.Contains(rest, "?") {
+		separator = "&"
+	}
+	rest += separator + "tab=" + url.QueryEscape(tab.Page)
+	if marked {
+		rest += "#" + fragment
+	}
+	return rest
 }
 
 // Wait lets a time pass in which no call is in flight, and collects what happened in it.

@@ -58,6 +58,11 @@ func (a *Attempt) deskEvents(mark desktop.Mark, by evidence.Actor) {
 		if requirement == "" {
 			continue
 		}
+		if ev.Kind == desktop.WorkspaceChanged && (ev.Role == desktop.Target || ev.Role == desktop.Sibling) {
+			// The window manager writes and deletes a window's desktop number when it manages and withdraws it. Who asks for another desktop is
+			// seen by the request.
+			continue
+		}
 		actor := a.Stage.Actor(ev)
 		if by != "" && (actor == evidence.ActorUnknown || actor == evidence.ActorWindowManager) {
 			actor = by
@@ -119,12 +124,15 @@ func (a *Attempt) follow(ev fixtures.Event) {
 }
 
 // tabParameter reads the tab name out of a page's path and query.
-func tabParameter(path string) string {
+func tabParameter(path string) string { return parameter(path, "tab") }
+
+// parameter reads one parameter of a page's query.
+func parameter(path, name string) string {
 	_, query, _ := strings.Cut(path, "?")
 	query, _, _ = strings.Cut(query, "#")
 	for pair := range strings.SplitSeq(query, "&") {
-		if v, ok := strings.CutPrefix(pair, "tab="); ok {
-			return unescapeTab(v)
+		if v, ok := strings.CutPrefix(pair, name+"="); ok {
+			return unescape(v)
 		}
 	}
 	return ""

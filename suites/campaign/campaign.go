@@ -24,6 +24,7 @@ import (
 	"github.com/engine-acceptance/acceptance/suites/desk"
 	"github.com/engine-acceptance/acceptance/suites/host"
 	"github.com/engine-acceptance/acceptance/suites/process"
+	"github.com/engine-acceptance/acceptance/suites/stage"
 	"github.com/engine-acceptance/acceptance/suites/worker"
 )
 
@@ -141,7 +142,7 @@ func (c *conductor) conduct(ctx context.Context, commit string) error {
 	if _, err := rand.Read(run); err != nil {
 		return err
 	}
-	job, err := json.Marshal(worker.Job{Rows: c.cfg.Plan.Rows, Declared: c.cfg.Plan.Declared, Plan: c.cfg.Plan.Digest, Bundle: absolute(c.cfg.Dir), Attempt: 1,
+	job, err := json.Marshal(worker.Job{Rows: c.cfg.Plan.Rows, Claimed: stage.Claimed{Table: c.cfg.Plan.Declared, Postures: c.cfg.Plan.Postures, Reconnect: c.cfg.Plan.Reconnect}, Plan: c.cfg.Plan.Digest, Bundle: absolute(c.cfg.Dir), Attempt: 1,
 		Run: hex.EncodeToString(run), Commit: commit, Engine: c.cfg.Engine, Binary: c.cfg.Binary, Variant: c.cfg.Variant})
 	if err != nil {
 		return err

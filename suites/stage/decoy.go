@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/engine-acceptance/acceptance/suites/desk"
@@ -44,8 +45,15 @@ func (s *Stage) SeatDecoy(ctx context.Context, product string) error {
 		return fmt.Errorf("%s is not installed: looked for %v", product, decoyPrograms[product])
 	}
 	var args []string
+	home := s.DecoyHome()
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	if err := s.give(home); err != nil {
+		return err
+	}
 	if product == "firefox" {
-		profile := filepath.Join(s.Desk.Home(), "person-firefox")
+		profile := filepath.Join(home, "profile")
 		if err := os.MkdirAll(profile, 0o700); err != nil {
 			return err
 		}
@@ -54,16 +62,12 @@ func (s *Stage) SeatDecoy(ctx context.Context, product string) error {
 		if err := os.WriteFile(filepath.Join(profile, "user.js"), []byte(prefs), 0o600); err != nil {
 			return err
 		}
-		if u := s.Desk.User(); u != nil {
-			for _, p := range []string{profile, filepath.Join(profile, "user.js")} {
-				if err := os.Chown(p, u.UID, u.GID); err != nil {
-					return err
-				}
-			}
+		if err := s.give(profile, filepath.Join(profile, "user.js")); err != nil {
+			return err
 		}
 		args = []string{"--profile", profile, "--no-remote", "--new-instance", "about:blank"}
 	}
-	p, err := s.Desk.Start(ctx, desk.Browser, process.Spec{Path: path, Args: args, Dir: s.Desk.Home()})
+	p, err := s.Desk.Start(ctx, desk.Browser, process.Spec{Path: path, Args: args, Dir: home, Env: homed(s.Desk.Env(desk.Browser), home)})
 	if err != nil {
 		return err
 	}
@@ -96,6 +100,37 @@ func (s *Stage) SeatDecoy(ctx context.Context, product string) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// DecoyHome is the home of the person's own programs, apart from the engine's, so that what they write is told from what the engine writes.
+func (s *Stage) DecoyHome() string { return filepath.Join(s.Desk.Home(), "person") }
+
+// give hands files to the identity of the engine's side.
+func (s *Stage) give(paths ...string) error {
+	u := s.Desk.User()
+	if u == nil {
+		return nil
+	}
+	for _, p := range paths {
+		if err := os.Chown(p, u.UID, u.GID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// homed is an environment with another home, and without directories that point into the old one.
+func homed(env []string, home string) []string {
+	out := []string{"HOME=" + home}
+	for _, v := range env {
+		name, _, _ := strings.Cut(v, "=")
+		switch name {
+		case "HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "TMPDIR":
+			continue
+		}
+		out = append(out, v)
+	}
+	return out
 }
 
 // DecoyWindow is the window of a running decoy.

@@ -54,6 +54,10 @@ func (s *Stage) PersonPauses(ctx context.Context) error {
 	if err := s.Person.Pause(ctx); err != nil {
 		return err
 	}
+	// The window manager holds a click back until it has looked at it; only after a round trip through it is the window's log complete.
+	if err := s.ManagerTrip(ctx); err != nil {
+		return err
+	}
 	if err := errors.Join(s.Sentinel.Echo(ctx), s.Person.Err(), s.Sentinel.Err()); err != nil {
 		return err
 	}
@@ -87,6 +91,15 @@ func (s *Stage) ClickInto(ctx context.Context, w *Window) error {
 		return err
 	}
 	return s.Person.Link(ctx, w.Client.X+w.Client.Width/2, w.Client.Y+w.Client.Height*2/3)
+}
+
+// TakeBack makes sure that the person's window has the focus before a row begins: a row before may have left the desk otherwise.
+func (s *Stage) TakeBack(ctx context.Context) error {
+	w, err := s.Sentinel.Where(ctx)
+	if err != nil || w.Focused && w.Shown && w.Overlapped == 0 {
+		return err
+	}
+	return s.Cover(ctx, matrix.PersonCovers, nil)
 }
 
 // Cover places the person's window relative to the browser's windows, raises it and gives it the focus, as the person would. Without a

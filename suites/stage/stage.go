@@ -45,8 +45,15 @@ type Config struct {
 	Engine host.Command
 	// Variant is the kind of desk.
 	Variant desk.Variant
-	// Declared is the engine file's table.
-	Declared []engine.Claim
+	// Claimed is what the engine file says, to be compared with what the engine declares.
+	Claimed Claimed
+}
+
+// Claimed is the public support contract, as far as a runtime declaration is compared with it.
+type Claimed struct {
+	Table     []engine.Claim   `json:"table"`
+	Postures  []engine.Posture `json:"postures"`
+	Reconnect bool             `json:"reconnect"`
 }
 
 // Stage is an open scene.
@@ -61,8 +68,8 @@ type Stage struct {
 	Host      *host.Host
 	Refusals  *refusal.Table
 	Heart     *Heart
-	// Declared is the engine file's table: what the public support contract says.
-	Declared []engine.Claim
+	// Claimed is what the engine file says.
+	Claimed Claimed
 
 	keeper  *keeper.Keeper
 	x       *xwire.Conn
@@ -92,7 +99,7 @@ type Shared struct {
 
 // Open opens everything. When it fails nothing is left.
 func Open(ctx context.Context, cfg Config) (_ *Stage, err error) {
-	s := &Stage{Declared: cfg.Declared, key: make([]byte, 32), browsers: map[int]bool{}}
+	s := &Stage{Claimed: cfg.Claimed, key: make([]byte, 32), browsers: map[int]bool{}}
 	if _, err := rand.Read(s.key); err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func call(ctx context.Context, a *attempt.Attempt, s matrix.Step) error {
 		return err
 	}
 	if raw, ok := s.Args["args"].(map[string]any); ok {
-		expanded, err := expand(a, raw, tab)
+		expanded, err := expand(a, raw)
 		if err != nil {
 			return err
 		}
@@ -42,15 +42,15 @@ func call(ctx context.Context, a *attempt.Attempt, s matrix.Step) error {
 }
 
 // expand replaces the variables in every text of a raw argument.
-func expand(a *attempt.Attempt, v any, tab *attempt.Tab) (any, error) {
+func expand(a *attempt.Attempt, v any) (any, error) {
 	switch v := v.(type) {
 	case string:
-		return a.Expand(v, tab)
+		return a.Expand(v)
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
 			var err error
-			if out[i], err = expand(a, e, tab); err != nil {
+			if out[i], err = expand(a, e); err != nil {
 				return nil, err
 			}
 		}
@@ -59,7 +59,7 @@ func expand(a *attempt.Attempt, v any, tab *attempt.Tab) (any, error) {
 		out := map[string]any{}
 		for k, e := range v {
 			var err error
-			if out[k], err = expand(a, e, tab); err != nil {
+			if out[k], err = expand(a, e); err != nil {
 				return nil, err
 			}
 		}

@@ -15,9 +15,13 @@ func navigate(ctx context.Context, a *attempt.Attempt, s matrix.Step) error {
 		return err
 	}
 	if page := attempt.Text(s, "page"); page != "" {
-		args["url"] = a.URL(page, "", tab.Page)
-	} else if args["url"], err = a.Expand(attempt.Text(s, "url"), tab); err != nil {
-		return err
+		args["url"] = a.URL(page, a.TitleFor(page, tab), tab.Page)
+	} else {
+		address, err := a.Expand(attempt.Text(s, "url"))
+		if err != nil {
+			return err
+		}
+		args["url"] = a.ForTab(address, tab)
 	}
 	_, err = a.Call(ctx, engine.OpNavigate, args, attempt.Aim{Tab: tab})
 	return err

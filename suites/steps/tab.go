@@ -26,7 +26,7 @@ func openTab(ctx context.Context, a *attempt.Attempt, s matrix.Step) error {
 		return a.UnlessExpected()
 	}
 	name := attempt.Text(s, "as")
-	a.NameTab(name, &attempt.Tab{ID: r.Tab.ID, Target: t, Page: name})
+	a.NameTab(name, &attempt.Tab{ID: r.Tab.ID, Target: t, Page: name, Mark: name})
 	return nil
 }
 

@@ -15,7 +15,7 @@ func typeText(ctx context.Context, a *attempt.Attempt, s matrix.Step) error {
 	if err != nil {
 		return err
 	}
-	text, err := a.Expand(attempt.Text(s, "text"), tab)
+	text, err := a.Expand(attempt.Text(s, "text"))
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/engine-acceptance/acceptance/engine"
 	"github.com/engine-acceptance/acceptance/evidence"
 	"github.com/engine-acceptance/acceptance/evidence/bundle"
 	"github.com/engine-acceptance/acceptance/matrix"
@@ -30,16 +29,16 @@ import (
 
 // Job is what a worker is told, as one JSON line on its standard input. When that stream ends the worker stops.
 type Job struct {
-	Rows     []matrix.Contract `json:"rows"`
-	Declared []engine.Claim    `json:"declared"`
-	Plan     string            `json:"plan_digest"`
-	Bundle   string            `json:"bundle"`
-	Attempt  int               `json:"attempt"`
-	Run      string            `json:"run"`
-	Commit   string            `json:"commit"`
-	Engine   host.Command      `json:"engine"`
-	Binary   string            `json:"binary"`
-	Variant  desk.Variant      `json:"variant"`
+	Rows    []matrix.Contract `json:"rows"`
+	Claimed stage.Claimed     `json:"claimed"`
+	Plan    string            `json:"plan_digest"`
+	Bundle  string            `json:"bundle"`
+	Attempt int               `json:"attempt"`
+	Run     string            `json:"run"`
+	Commit  string            `json:"commit"`
+	Engine  host.Command      `json:"engine"`
+	Binary  string            `json:"binary"`
+	Variant desk.Variant      `json:"variant"`
 }
 
 // Event is one line of a worker's standard output.
@@ -130,7 +129,7 @@ func (w *worker) run(ctx context.Context) (err error) {
 	}
 	open, cancel := context.WithTimeout(ctx, stageBudget)
 	defer cancel()
-	w.stage, err = stage.Open(open, stage.Config{Binary: w.job.Binary, Engine: w.job.Engine, Variant: w.job.Variant, Declared: w.job.Declared})
+	w.stage, err = stage.Open(open, stage.Config{Binary: w.job.Binary, Engine: w.job.Engine, Variant: w.job.Variant, Claimed: w.job.Claimed})
 	if err != nil {
 		return fmt.Errorf("open the stage: %w", err)
 	}
