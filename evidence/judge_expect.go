@@ -100,7 +100,7 @@ func (j *judgement) snapshot(want matrix.SnapshotExpect) {
 func count(nodes []matrix.RoleName, want matrix.RoleName) int {
 	n := 0
 	for _, node := range nodes {
-		if node == want {
+		if node.Role == want.Role && node.Name == want.Name && (want.Frame == "" || node.Frame == want.Frame) {
 			n++
 		}
 	}

@@ -211,12 +211,13 @@ type Guard struct {
 
 // Person is the comparison of what was injected with what the sentinel received, over the background phase.
 type Person struct {
-	Injected   int   `json:"injected"`
-	Received   int   `json:"received"`
-	Lost       int   `json:"lost"`
-	Duplicated int   `json:"duplicated"`
-	Disordered int   `json:"disordered"`
-	LatestNS   int64 `json:"latest_ns"`
+	Injected   int `json:"injected"`
+	Received   int `json:"received"`
+	Lost       int `json:"lost"`
+	Duplicated int `json:"duplicated"`
+	Disordered int `json:"disordered"`
+	// LostStrokes names the first of the lost: key or click, its number, and when it was made (CLOCK_MONOTONIC, ns).
+	LostStrokes []string `json:"lost_strokes,omitempty"`
 }
 
 // Precondition is one measured fact that the row rests on.

@@ -187,10 +187,11 @@ type SnapshotExpect struct {
 	Lacks []RoleName `json:"lacks,omitempty"`
 }
 
-// RoleName is a role with an accessible name.
+// RoleName is a role with an accessible name. Frame is main, same_site or other_site; in an expectation it may be empty: any frame.
 type RoleName struct {
-	Role string `json:"role" yaml:"role"`
-	Name string `json:"name" yaml:"name"`
+	Role  string `json:"role" yaml:"role"`
+	Name  string `json:"name" yaml:"name"`
+	Frame string `json:"frame,omitempty" yaml:"frame"`
 }
 
 // ProfileExpect is the proof of S1.

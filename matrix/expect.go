@@ -304,14 +304,20 @@ func (s *scope) bind(n strict.Node) BindExpect {
 	return e
 }
 
+// frames are where a node of a snapshot may be.
+var frames = []string{"main", "same_site", "other_site"}
+
 func (s *scope) snapshot(n strict.Node) SnapshotExpect {
 	o := n.Object("of", "has", "lacks")
 	e := SnapshotExpect{Of: s.of(o.Need("of"), "snapshot")}
 	read := func(list strict.Node) []RoleName {
 		var out []RoleName
 		for _, item := range list.List() {
-			p := item.Object("role", "name")
+			p := item.Object("role", "name", "frame")
 			rn := RoleName{Role: p.Need("role").Text(), Name: p.Need("name").String()}
+			if f := p.Get("frame"); f.Exists() {
+				rn.Frame = f.Enum(frames...)
+			}
 			if slices.Contains(out, rn) {
 				item.Bad("occurs twice")
 			}

@@ -319,7 +319,7 @@ func TestLoad_bad_data_file(t *testing.T) {
 		{"engine in another file", "engines/chromium.yaml", "engine: chromium\n", "engine: chrome\n", `engine: the engine "chrome" lives in a file of its own name, not in chromium.yaml`},
 		{"version without quotes", "engines/chromium.yaml", `from: "130"`, `from: 130`, `products[0].from: 130 reads as a number, want text; write it as "130"`},
 		{"core exception", "engines/chromium.yaml", "not_applicable: {}", `not_applicable: {B8: "tabs"}`, "not_applicable.B8: B8 is core, and profiles.yaml lists no reviewed exception of it for chromium"},
-		{"reconnect without feature", "engines/chromium.yaml", "reconnect: false", "reconnect: true", "features: the feature reconnect is claimed exactly when reconnect is true"},
+		{"reconnect without feature", "engines/chromium.yaml", "reconnect: true", "reconnect: false", "features: the feature reconnect is claimed exactly when reconnect is true"},
 		{"environment of an engine", "engines/chromium.yaml", "[x11, x11-user]", "[x11, x11-usr]", `environments[1]: unknown value "x11-usr"; did you mean "x11-user"?`},
 		{"budget of an engine", "engines/chromium.yaml", "refusal_without_wire: 50ms", "refusal_without_wire: 50", `got 50, want a duration such as "50s"`},
 		{"decision of a policy", "policies/release.yaml", "accept: [supported]", "accept: [suported]", `accept[0]: unknown value "suported"; did you mean "supported"?`},

@@ -50,7 +50,7 @@ func Schema() []byte {
 	integer := orVariable(object{"type": "integer"})
 	boolean := orVariable(object{"type": "boolean"})
 	pageName := orVariable(object{"type": "string", "pattern": pageForm.String()})
-	role := closed([]string{"role", "name"}, object{"role": text("the accessible role"), "name": text("the accessible name")})
+	role := closed([]string{"role", "name"}, object{"role": text("the accessible role"), "name": text("the accessible name"), "frame": words(frames)})
 
 	var steps []any
 	for _, v := range Verbs {

@@ -8,6 +8,7 @@ package suites
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,10 +37,13 @@ type runner struct{ failed bool }
 // Fail implements ginkgo.GinkgoTestingT.
 func (r *runner) Fail() { r.failed = true }
 
-// Run builds one spec a row, in the order of rows, and runs them once. Ginkgo allows one run a process. It reports whether every spec
+// Run builds one spec a row and runs them once, in the order of rows, but with those that share a browser at the end, so that it is launched
+// once. Ginkgo allows one run a process. It reports whether every spec
 // passed.
 func Run(ctx context.Context, rows []matrix.Contract, perform Perform) bool {
 	gomega.RegisterFailHandler(ginkgo.Fail)
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b matrix.Contract) int { return shares(a) - shares(b) })
 	_ = ginkgo.Describe("acceptance", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
 		for _, c := range rows {
 			ginkgo.It(name(c), ginkgo.Label(string(c.Requirement)), func(spec ginkgo.SpecContext) {
@@ -57,6 +61,13 @@ func Run(ctx context.Context, rows []matrix.Contract, perform Perform) bool {
 	reporter.NoColor, reporter.Succinct = true, true
 	r := &runner{}
 	return ginkgo.RunSpecs(r, "release acceptance", suite, reporter) && !r.failed
+}
+
+func shares(c matrix.Contract) int {
+	if c.Launch == matrix.LaunchShared {
+		return 1
+	}
+	return 0
 }
 
 // name reads "claim: title [row]".

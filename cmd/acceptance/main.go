@@ -22,7 +22,7 @@ usage:
   acceptance run     [--engine NAME] [--rows GLOBS] [--out DIR] [--key FILE] [--json]   carry the plan out, write a bundle
   acceptance plan    [--engine NAME] [--rows GLOBS] [--json]                            print what would be run, and what has no rows
   acceptance verify  [--signer FILE] [--json] BUNDLE                                    check a bundle from its bytes alone
-  acceptance gate    [--policy NAME] [--signer FILE] [--json] BUNDLE                    decide whether a bundle meets a policy
+  acceptance gate    [--policy NAME] [--signer FILE] [--baseline DIR] [--json] BUNDLE   decide whether a bundle meets a policy
   acceptance report  BUNDLE                                                             say where the report is, and its decision
   acceptance why     [--json] BUNDLE ROW                                                explain one row
   acceptance mutants [--only GLOBS] [--out DIR] [--json]                                show that every check can fail
@@ -64,7 +64,7 @@ func (s streams) say(format string, args ...any) {
 // commands is the table of subcommands.
 func commands() map[string]command {
 	return map[string]command{
-		"run": runCommand, "plan": planCommand, "verify": verifyCommand, "mutants": mutantsCommand, "report": reportCommand,
+		"run": runCommand, "plan": planCommand, "verify": verifyCommand, "mutants": mutantsCommand, "report": reportCommand, "why": whyCommand, "gate": gateCommand,
 		"doctor": doctorCommand, "matrix": matrixCommand, "engine": engineCommand, "key": keyCommand, "role": roleCommand,
 	}
 }

@@ -128,13 +128,14 @@ func runConfig(plan matrix.Plan, engineName, keyFile string, std streams) (campa
 		return campaign.Config{}, exitCannotJudge
 	}
 	cfg := campaign.Config{Plan: plan, Binary: self, EngineName: engineName, Engine: host.Command{Path: self, Args: []string{"engine", "serve", engineName}},
-		Variant: desk.Stock, Browsers: browsersOf(plan.Product), Exports: exports}
+		Variant: desk.Stock, Browsers: browsersOf(plan.Product)}
 	if keyFile != "" {
 		if cfg.Key, err = readKey(keyFile); err != nil {
 			std.say("%v", err)
 			return campaign.Config{}, exitUsage
 		}
 	}
+	cfg.Exports = exports(cfg.Key)
 	return cfg, exitOK
 }
 

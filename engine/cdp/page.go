@@ -25,7 +25,7 @@ var (
 )
 
 // visibilityBudget bounds the question which tab a window shows. A page that is too busy to answer is no proof either way.
-const visibilityBudget = 250 * time.Millisecond
+const visibilityBudget = time.Second
 
 // closeBudget is how long a closed tab may take to go.
 const closeBudget = 3 * time.Second
@@ -284,8 +284,14 @@ func (b *Browser) stand(ctx context.Context, c engine.ContextKey, s *session) <-
 	go func() {
 		found, err := b.locate(ctx, c)
 		if err == nil && found.Visible == nil {
-			// Emulation may be what hides the truth.
-			if err = s.unemulate(ctx); err == nil {
+			// Emulation may be what hides the truth: of this tab, or of the one that its window shows now, which was parked once and became the
+			// visible one when another was closed. Whoever acts in a parked tab again emulates it again.
+			for _, p := range b.link.pages() {
+				if err = errors.Join(err, p.unemulate(ctx)); err != nil {
+					break
+				}
+			}
+			if err == nil {
 				found, err = b.locate(ctx, c)
 			}
 		}

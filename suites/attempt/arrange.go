@@ -14,6 +14,7 @@ import (
 	"github.com/engine-acceptance/acceptance/fixtures"
 	"github.com/engine-acceptance/acceptance/matrix"
 	"github.com/engine-acceptance/acceptance/recorder/desktop"
+	"github.com/engine-acceptance/acceptance/suites/process"
 	"github.com/engine-acceptance/acceptance/suites/stage"
 	"github.com/engine-acceptance/acceptance/suites/xwire"
 )
@@ -33,12 +34,13 @@ func (a *Attempt) arrange(ctx context.Context) error {
 		return err
 	}
 	for _, d := range a.Contract.Desk.Decoys {
-		if err := a.harnessActs(ctx, func() error { return a.seatDecoy(ctx, d) }); err != nil {
-			return err
-		}
-	}
-	if len(a.Contract.Desk.Decoys) > 0 {
-		if err := a.restore(ctx); err != nil {
+		err := a.harnessActs(ctx, func() error {
+			if err := a.seatDecoy(ctx, d); err != nil {
+				return err
+			}
+			return a.cover(ctx)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -48,6 +50,10 @@ func (a *Attempt) arrange(ctx context.Context) error {
 			return err
 		}
 	default:
+		// The browser that rows have in common has no place on the desk of a row of its own.
+		if err := a.Stage.EndShared(ctx); err != nil {
+			return a.fault("harness", "end the shared browser: %v", err)
+		}
 		r, err := a.Must(ctx, engine.OpSessionStart, map[string]any{}, Aim{})
 		if err != nil {
 			return err
@@ -279,26 +285,48 @@ func (a *Attempt) personOpens(ctx context.Context, t *Target, plans []matrix.Win
 			if err := a.awaitPage(ctx, a.pageName(0, i+2, 1)); err != nil {
 				return err
 			}
-			all, err := a.Stage.WindowsOf(ctx, tree)
+			fresh, err := a.awaitWindow(ctx, tree)
 			if err != nil {
-				return a.fault("harness", "list the browser's windows: %v", err)
+				return err
 			}
-			var fresh []*stage.Window
-			for _, w := range all {
-				if !slices.ContainsFunc(a.windows, func(old *stage.Window) bool { return old.ID == w.ID }) {
-					fresh = append(fresh, w)
-				}
-			}
-			if len(fresh) != 1 {
-				return a.fault("environment", "the person's click opened %d windows, want one", len(fresh))
-			}
-			a.windows = append(a.windows, fresh[0])
+			a.windows = append(a.windows, fresh)
 		}
-		return nil
+		// The person works on only when the own window has the focus again.
+		return a.cover(ctx)
 	})
 	a.phase = before
 	a.aim()
-	return err
+	if err != nil {
+		return err
+	}
+	if err := a.watchTargets(ctx); err != nil {
+		return a.fault("harness", "watch the windows that the person opened: %v", err)
+	}
+	return nil
+}
+
+// awaitWindow waits for the window that the person's click opened: the only one of the browser that was not there before.
+func (a *Attempt) awaitWindow(ctx context.Context, tree []process.Entry) (*stage.Window, error) {
+	ctx, cancel := context.WithTimeout(ctx, pageBudget)
+	defer cancel()
+	for {
+		all, err := a.Stage.WindowsOf(ctx, tree)
+		if err != nil {
+			return nil, a.fault("harness", "list the browser's windows: %v", err)
+		}
+		fresh := slices.DeleteFunc(all, func(w *stage.Window) bool {
+			return w.Owner != a.browser || slices.ContainsFunc(a.windows, func(old *stage.Window) bool { return old.ID == w.ID })
+		})
+		switch {
+		case len(fresh) == 1:
+			return fresh[0], nil
+		case len(fresh) > 1:
+			return nil, a.fault("environment", "the person's click opened %d windows, want one", len(fresh))
+		}
+		if err := a.Stage.ManagerTrip(ctx); err != nil {
+			return nil, a.fault("environment", "the person's click opened no window: %v", err)
+		}
+	}
 }
 
 // harnessActs marks what follows on the desk as the harness's own doing.
@@ -310,6 +338,9 @@ func (a *Attempt) harnessActs(ctx context.Context, act func() error) error {
 		return a.fault("harness", "the person: %v", err)
 	}
 	err := act()
+	if err != nil {
+		return err // the person stays away from a desk that is not as it should be
+	}
 	if err := a.Stage.ManagerTrip(ctx); err != nil {
 		return a.fault("environment", "round trip through the window manager: %v", err)
 	}
@@ -328,19 +359,22 @@ func (a *Attempt) harnessActs(ctx context.Context, act func() error) error {
 
 // restore has the person take the desk back: the window over the browser as the row wants it, focus in it.
 func (a *Attempt) restore(ctx context.Context) error {
-	return a.harnessActs(ctx, func() error {
-		frames := []xwire.Rect{}
-		for _, w := range a.windows {
-			if err := a.Stage.Measure(ctx, w); err != nil {
-				return a.fault("environment", "measure a window of the browser: %v", err)
-			}
-			frames = append(frames, w.Frame)
+	return a.harnessActs(ctx, func() error { return a.cover(ctx) })
+}
+
+// cover places the person's window as the row wants it, on top and with the focus.
+func (a *Attempt) cover(ctx context.Context) error {
+	frames := []xwire.Rect{}
+	for _, w := range a.windows {
+		if err := a.Stage.Measure(ctx, w); err != nil {
+			return a.fault("environment", "measure a window of the browser: %v", err)
 		}
-		if err := a.Stage.Cover(ctx, a.Contract.Desk.Person, frames); err != nil {
-			return a.fault("environment", "place the person's window: %v", err)
-		}
-		return nil
-	})
+		frames = append(frames, w.Frame)
+	}
+	if err := a.Stage.Cover(ctx, a.Contract.Desk.Person, frames); err != nil {
+		return a.fault("environment", "place the person's window: %v", err)
+	}
+	return nil
 }
 
 // baselineProof proves that the row starts from where it should: the person's window has the focus and lies above.
@@ -431,15 +465,15 @@ func (a *Attempt) Launch(ctx context.Context, session string, posture engine.Pos
 	if err := a.restore(ctx); err != nil {
 		return r, err
 	}
-	a.excuseLaunch()
+	a.excuseOverruns()
 	a.phase = evidence.PhaseBackground
 	return r, nil
 }
 
-// excuseLaunch takes overruns of the request record during a launch out of the row's account. A browser that gives its window an icon sends
-// several hundred kilobytes in one request, which the X server's recorder can lose replies over; the prepare phase is judged by what the
-// server itself reports (focus, stacking, windows, selections), which has no such limit.
-func (a *Attempt) excuseLaunch() {
+// excuseOverruns takes overruns of the request record so far out of the row's account: those of launch and arrangement. A browser that gives
+// its window an icon sends several hundred kilobytes in one request, over which the X server's recorder can lose replies. What happens up to
+// there is judged by what the server itself reports (focus, stacking, windows, selections), which has no such limit.
+func (a *Attempt) excuseOverruns() {
 	for i, h := range a.Stage.Log.Health() {
 		a.health[i].Overruns = h.Overruns
 	}
@@ -606,12 +640,8 @@ func (a *Attempt) orderTabs(t *Target, launch, n int, tabs []engine.Tab) []*Tab 
 
 // watchTargets tells the event log which windows the engine may act in.
 func (a *Attempt) watchTargets(ctx context.Context) error {
-	for i, w := range a.windows {
-		role := desktop.Target
-		if i > 0 {
-			role = desktop.Sibling
-		}
-		if err := a.Stage.Log.Watch(ctx, w.ID, role); err != nil {
+	for _, w := range a.windows {
+		if err := a.Stage.Log.Watch(ctx, w.ID, desktop.Target); err != nil {
 			return err
 		}
 	}

@@ -229,6 +229,7 @@ func (a *Attempt) Run(ctx context.Context, verbs map[string]Do) {
 		return
 	}
 	a.still(ctx, "before.png")
+	a.excuseOverruns()
 	a.steps = true
 	for _, s := range a.Contract.Steps {
 		a.step = s.Name

@@ -139,7 +139,7 @@ func snapshotResult(s *engine.Snapshot) *evidence.SnapshotResult {
 	}
 	out := &evidence.SnapshotResult{Provenance: s.Provenance, Complete: s.Complete, Total: s.TotalNodes}
 	for _, r := range s.Refs[:min(len(s.Refs), maxNodes)] {
-		out.Nodes = append(out.Nodes, matrix.RoleName{Role: r.Role, Name: r.Name})
+		out.Nodes = append(out.Nodes, matrix.RoleName{Role: r.Role, Name: r.Name, Frame: r.Frame})
 	}
 	return out
 }

@@ -36,11 +36,19 @@ func (a *Attempt) End(ctx context.Context) ([]evidence.Observation, error) {
 	a.step = "end"
 	a.still(ctx, "after.png")
 	a.phase = evidence.PhaseCleanup
+	// Overruns count up to here: what the controls commit next is either seen or missed, one by one.
+	atEnd := a.Stage.Log.Health()
 	a.leave(ctx)
+	if !a.steps {
+		// The arrangement did not come to its end, so the desk may be in the middle of something.
+		if err := a.Stage.TakeBack(ctx); err != nil {
+			_ = a.fault("environment", "the person's window does not get the focus: %v", err)
+		}
+	}
 	if err := a.controls(ctx, "after"); err != nil && !errors.Is(err, ErrStopped) {
 		_ = a.fault("harness", "controls: %v", err)
 	}
-	a.guards()
+	a.guards(atEnd)
 	a.stopFilm(ctx)
 	if err := a.Stage.EndDecoys(ctx); err != nil {
 		_ = a.fault("harness", "end the person's programs: %v", err)
@@ -57,8 +65,9 @@ func (a *Attempt) leave(ctx context.Context) {
 	switch {
 	case a.Contract.Launch == matrix.LaunchShared && a.Stage.Shared != nil:
 		if len(a.windows) > 1 || !a.sweep(ctx) {
-			a.Stage.Shared = nil
-			_, _ = a.Stage.Host.Call(ctx, engine.OpSessionEnd, map[string]any{"session": a.session})
+			if err := a.Stage.EndShared(ctx); err != nil {
+				_ = a.fault("harness", "%v", err)
+			}
 		}
 	default:
 		for _, id := range append([]string{a.session}, values(a.sessions)...) {
@@ -91,12 +100,21 @@ func (a *Attempt) sweep(ctx context.Context) bool {
 	if r == nil || r.Target == nil || len(r.Target.Tabs) == 0 {
 		return false
 	}
-	for _, tab := range r.Target.Tabs[1:] {
+	// The window's visible tab stays.
+	title, err := a.Stage.Title(ctx, w.ID)
+	if err != nil {
+		return false
+	}
+	keep := max(0, slices.IndexFunc(r.Target.Tabs, func(t engine.Tab) bool { return shows(title, t.Title) }))
+	for i, tab := range r.Target.Tabs {
+		if i == keep {
+			continue
+		}
 		if call(engine.OpContext, map[string]any{"session": a.session, "target_id": r.Target.ID, "tab_id": tab.ID, "kind": "close"}) == nil {
 			return false
 		}
 	}
-	return call(engine.OpNavigate, map[string]any{"session": a.session, "target_id": r.Target.ID, "tab_id": r.Target.Tabs[0].ID, "url": "about:blank"}) != nil
+	return call(engine.OpNavigate, map[string]any{"session": a.session, "target_id": r.Target.ID, "tab_id": r.Target.Tabs[keep].ID, "url": "about:blank"}) != nil
 }
 
 func values(m map[string]string) []string {
@@ -165,11 +183,11 @@ func (a *Attempt) personAccount(ctx context.Context) {
 }
 
 // guards observes the health of every channel, the sentinel's own log included.
-func (a *Attempt) guards() {
+func (a *Attempt) guards(overrunsBefore []desktop.ChannelHealth) {
 	for i, h := range a.Stage.Log.Health() {
 		// The log lives longer than a row: what counts is what happened since the row began.
 		was := a.health[i]
-		errs, overruns, dropped := h.Errors-was.Errors, h.Overruns-was.Overruns, h.Dropped-was.Dropped
+		errs, overruns, dropped := h.Errors-was.Errors, overrunsBefore[i].Overruns-was.Overruns, h.Dropped-was.Dropped
 		g := &evidence.Guard{Channel: h.Channel.String(), Alive: h.Alive && errs == 0, Events: int(h.Events - was.Events), Dropped: int(dropped + overruns)}
 		if !g.Alive || g.Dropped > 0 {
 			g.Reason = fmt.Sprintf("cause %q, %d errors, %d overruns", h.Cause, errs, overruns)

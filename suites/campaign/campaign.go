@@ -14,7 +14,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/engine-acceptance/acceptance/evidence"
@@ -45,6 +47,8 @@ type Config struct {
 	// Key signs the bundle; nil leaves it unsigned.
 	Key     ed25519.PrivateKey
 	Variant desk.Variant
+	// Workers is how many desks are used at once; 0 means [DefaultWorkers].
+	Workers int
 	// Progress is told what happens, in order, on one goroutine; nil tells nobody.
 	Progress func(worker.Event)
 	// Log takes what worker and Ginkgo say; nil drops it.
@@ -67,6 +71,9 @@ type Result struct {
 	Bytes    int64
 	Signer   string
 }
+
+// DefaultWorkers is how many desks a run opens: two rows at once were measured at half a core together, so that two cores are not starved.
+const DefaultWorkers = 2
 
 // ErrWorker says that the worker ended before every row was carried out.
 var ErrWorker = errors.New("the worker ended early")
@@ -132,6 +139,11 @@ type conductor struct {
 	w    *bundle.Writer
 	r    *Result
 	rows map[matrix.RowID]matrix.Contract
+
+	// mu orders the events of several workers: bundle, result and progress are touched under it only.
+	mu      sync.Mutex
+	proved  bool
+	logging sync.Mutex
 }
 
 // maxLine bounds one line of a worker, in bytes.
@@ -142,8 +154,69 @@ func (c *conductor) conduct(ctx context.Context, commit string) error {
 	if _, err := rand.Read(run); err != nil {
 		return err
 	}
-	job, err := json.Marshal(worker.Job{Rows: c.cfg.Plan.Rows, Claimed: stage.Claimed{Table: c.cfg.Plan.Declared, Postures: c.cfg.Plan.Postures, Reconnect: c.cfg.Plan.Reconnect}, Plan: c.cfg.Plan.Digest, Bundle: absolute(c.cfg.Dir), Attempt: 1,
-		Run: hex.EncodeToString(run), Commit: commit, Engine: c.cfg.Engine, Binary: c.cfg.Binary, Variant: c.cfg.Variant})
+	n := c.cfg.Workers
+	if n == 0 {
+		n = DefaultWorkers
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	parts := shards(c.cfg.Plan.Rows, n)
+	results := make(chan error, len(parts))
+	for _, rows := range parts {
+		go func() {
+			err := c.work(ctx, rows, hex.EncodeToString(run), commit)
+			if err != nil {
+				cancel() // a bundle that lacks rows is no bundle: the other workers need not go on
+			}
+			results <- err
+		}()
+	}
+	var errs []error
+	for range parts {
+		if err := <-results; err != nil && !(len(errs) > 0 && errors.Is(err, context.Canceled)) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// shards splits rows over at most n workers. Rows that share a browser go to the fewest workers, since each of those launches one; the
+// others are dealt out so that every worker has about as many.
+func shards(rows []matrix.Contract, n int) [][]matrix.Contract {
+	n = min(n, len(rows))
+	out := make([][]matrix.Contract, n)
+	var shared, own []matrix.Contract
+	for _, r := range rows {
+		if r.Launch == matrix.LaunchShared {
+			shared = append(shared, r)
+		} else {
+			own = append(own, r)
+		}
+	}
+	// A row of its own takes about twice as long as one in a shared browser.
+	weight := make([]int, n)
+	deal := func(r matrix.Contract, cost int) {
+		least := 0
+		for i := range weight {
+			if weight[i] < weight[least] {
+				least = i
+			}
+		}
+		out[least], weight[least] = append(out[least], r), weight[least]+cost
+	}
+	for _, r := range own {
+		deal(r, 2)
+	}
+	for _, r := range shared {
+		deal(r, 1)
+	}
+	return slices.DeleteFunc(out, func(s []matrix.Contract) bool { return len(s) == 0 })
+}
+
+// work has one worker carry out its rows.
+func (c *conductor) work(ctx context.Context, rows []matrix.Contract, run, commit string) error {
+	job, err := json.Marshal(worker.Job{Rows: rows, Claimed: stage.Claimed{Table: c.cfg.Plan.Declared, Postures: c.cfg.Plan.Postures, Reconnect: c.cfg.Plan.Reconnect},
+		Plan: c.cfg.Plan.Digest, Bundle: absolute(c.cfg.Dir), Attempt: 1, Run: run, Commit: commit, Engine: c.cfg.Engine, Binary: c.cfg.Binary, Variant: c.cfg.Variant})
 	if err != nil {
 		return err
 	}
@@ -152,23 +225,19 @@ func (c *conductor) conduct(ctx context.Context, commit string) error {
 	if err != nil {
 		return fmt.Errorf("start the worker: %w", err)
 	}
-	stopped := context.AfterFunc(ctx, func() { _ = p.Stop(context.WithoutCancel(ctx), 10*time.Second) })
+	stopped := context.AfterFunc(ctx, func() { _ = p.Stop(context.WithoutCancel(ctx), stopGrace) })
 	defer stopped()
 	logged := make(chan struct{})
 	go func() {
 		defer close(logged)
-		log := c.cfg.Log
-		if log == nil {
-			log = io.Discard
-		}
-		_, _ = io.Copy(log, p.Stderr())
+		_, _ = io.Copy(&lockedWriter{mu: &c.logging, w: c.cfg.Log}, p.Stderr())
 	}()
 	if _, err := p.Stdin().Write(append(job, '\n')); err != nil {
 		return errors.Join(fmt.Errorf("%w: %w", ErrWorker, err), p.Stop(ctx, time.Second))
 	}
 	failed, done := c.follow(ctx, p.Stdout())
 	if failed != nil {
-		return errors.Join(failed, p.Stop(context.WithoutCancel(ctx), 10*time.Second))
+		return errors.Join(failed, p.Stop(context.WithoutCancel(ctx), stopGrace))
 	}
 	select {
 	case <-p.Done():
@@ -176,10 +245,32 @@ func (c *conductor) conduct(ctx context.Context, commit string) error {
 		return errors.Join(fmt.Errorf("%w: it did not end after its last row", ErrWorker), p.Stop(context.WithoutCancel(ctx), time.Second))
 	}
 	<-logged
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if !done {
 		return fmt.Errorf("%w: %w", ErrWorker, p.Ended())
 	}
-	return ctx.Err()
+	return nil
+}
+
+// stopGrace is how long a worker may take to end its desk after it was told to stop.
+const stopGrace = 15 * time.Second
+
+// lockedWriter lets several workers write to one log; a nil writer drops.
+type lockedWriter struct {
+	mu *sync.Mutex
+	w  io.Writer
+}
+
+// Write implements [io.Writer].
+func (l *lockedWriter) Write(b []byte) (int, error) {
+	if l.w == nil {
+		return len(b), nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
 }
 
 // follow reads the worker's events until its last one.
@@ -191,36 +282,48 @@ func (c *conductor) follow(ctx context.Context, out io.Reader) (failed error, do
 		if err := json.Unmarshal(in.Bytes(), &e); err != nil {
 			return fmt.Errorf("%w: it said something that is no event: %w", ErrWorker, err), false
 		}
-		switch e.Kind {
-		case "stage":
-			if err := c.provenance(ctx, e); err != nil {
-				return err, false
-			}
-		case "begin":
-			if err := c.w.Begin(c.rows[e.Row], 1); err != nil {
-				return err, false
-			}
-		case "row":
-			v, err := c.judge(e)
-			if err != nil {
-				return err, false
-			}
-			e.Outcome, e.Finding = v.Outcome, v.Findings
-			c.r.RowMS[e.Row] = e.TookMS
-		case "done":
-			if e.Error != "" {
-				return fmt.Errorf("%w: %s", ErrWorker, e.Error), false
-			}
-			done = true
+		ended, err := c.event(ctx, e)
+		if err != nil {
+			return err, false
 		}
-		if c.cfg.Progress != nil {
-			c.cfg.Progress(e)
-		}
+		done = done || ended
 	}
 	if err := in.Err(); err != nil {
 		return fmt.Errorf("%w: %w", ErrWorker, err), false
 	}
 	return nil, done
+}
+
+// event takes one event of one worker.
+func (c *conductor) event(ctx context.Context, e worker.Event) (done bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch e.Kind {
+	case "stage":
+		if err := c.provenance(ctx, e); err != nil {
+			return false, err
+		}
+	case "begin":
+		if err := c.w.Begin(c.rows[e.Row], 1); err != nil {
+			return false, err
+		}
+	case "row":
+		v, err := c.judge(e)
+		if err != nil {
+			return false, err
+		}
+		e.Outcome, e.Finding = v.Outcome, v.Findings
+		c.r.RowMS[e.Row] = e.TookMS
+	case "done":
+		if e.Error != "" {
+			return false, fmt.Errorf("%w: %s", ErrWorker, e.Error)
+		}
+		done = true
+	}
+	if c.cfg.Progress != nil {
+		c.cfg.Progress(e)
+	}
+	return done, nil
 }
 
 // judge judges a row again, from the bytes on disk. The worker's own verdict only has to agree.
@@ -253,6 +356,10 @@ func (c *conductor) provenance(ctx context.Context, e worker.Event) error {
 	if e.Desk == nil {
 		return fmt.Errorf("%w: its stage has no desk", ErrWorker)
 	}
+	if c.proved {
+		return nil // the desks of a run differ in display number and uid only
+	}
+	c.proved = true
 	d := e.Desk
 	in := provenance.Input{Repository: or(c.cfg.Repository, "."), Browsers: c.cfg.Browsers, EngineUID: d.UID, BrowserUID: d.UID, SandboxPosture: "on",
 		Engine: provenance.EngineInput{Name: c.cfg.EngineName, Argv: append([]string{"engine"}, c.cfg.Engine.Args...)},

@@ -72,8 +72,18 @@ func (s *Stage) PersonPauses(ctx context.Context) error {
 	sum.Lost += len(r.Lost)
 	sum.Duplicated += len(r.Duplicated)
 	sum.Disordered += len(r.Disordered)
+	for _, n := range r.Lost {
+		for _, st := range s.Person.Since(s.account.strokes) {
+			if st.N == n && len(sum.LostStrokes) < maxLost {
+				sum.LostStrokes = append(sum.LostStrokes, fmt.Sprintf("%s %d at %d", st.Kind, st.N, st.Began))
+			}
+		}
+	}
 	return nil
 }
+
+// maxLost bounds the lost strokes that an account names.
+const maxLost = 10
 
 // PersonAccount stops the work and returns the account of the row.
 func (s *Stage) PersonAccount(ctx context.Context) (evidence.Person, error) {
@@ -81,17 +91,24 @@ func (s *Stage) PersonAccount(ctx context.Context) (evidence.Person, error) {
 	return s.account.sum, err
 }
 
-// ClickInto has the person click into the middle of a browser window, after moving its own window out of the way: so windows come to be
-// that no engine opened. It belongs to the prepare phase.
+// ClickInto has the person click into a browser window, near its lower right corner, where the windows that such clicks open do not cover it,
+// after moving the own window out of the way: so windows come to be that no engine opened. It belongs to the prepare phase.
 func (s *Stage) ClickInto(ctx context.Context, w *Window) error {
-	if _, err := s.Sentinel.Minimise(ctx); err != nil {
+	if where, err := s.Sentinel.Where(ctx); err != nil {
 		return err
+	} else if where.Shown {
+		if _, err := s.Sentinel.Minimise(ctx); err != nil {
+			return err
+		}
 	}
 	if err := s.Measure(ctx, w); err != nil {
 		return err
 	}
-	return s.Person.Link(ctx, w.Client.X+w.Client.Width/2, w.Client.Y+w.Client.Height*2/3)
+	return s.Person.Link(ctx, w.Client.X+w.Client.Width*9/10, w.Client.Y+w.Client.Height*9/10)
 }
+
+// titleBar is a little more than the height of the window manager's title bar, in pixels: openbox's stock theme has 20.
+const titleBar = 22
 
 // TakeBack makes sure that the person's window has the focus before a row begins: a row before may have left the desk otherwise.
 func (s *Stage) TakeBack(ctx context.Context) error {
@@ -122,6 +139,11 @@ func (s *Stage) Cover(ctx context.Context, how matrix.Person, frames []xwire.Rec
 		default:
 			return fmt.Errorf("no place %q for the person's window", how)
 		}
+	}
+	// A window manager keeps a title bar on the screen: a client area that begins higher than the bar is tall would be pushed down. The bar
+	// covers what is above it, too.
+	if down := titleBar - place.Y; down > 0 {
+		place.Y, place.Height = titleBar, place.Height-down
 	}
 	if _, err := s.Sentinel.Raise(ctx); err != nil {
 		var other *sentinel.PlacementError

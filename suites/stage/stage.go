@@ -230,6 +230,21 @@ func (s *Stage) StartEngine(ctx context.Context) error {
 	return nil
 }
 
+// EndShared ends the session of the browser that rows have in common, if there is one.
+func (s *Stage) EndShared(ctx context.Context) error {
+	if s.Shared == nil {
+		return nil
+	}
+	session := s.Shared.Session
+	s.Shared = nil
+	ctx, cancel := context.WithTimeout(ctx, 2*deadline)
+	defer cancel()
+	if _, carrier := s.Host.Call(ctx, engine.OpSessionEnd, map[string]any{"session": session}); carrier != "" {
+		return fmt.Errorf("end the session of the shared browser: %s", carrier)
+	}
+	return nil
+}
+
 // EndDecoys ends every decoy.
 func (s *Stage) EndDecoys(ctx context.Context) error {
 	var errs []error

@@ -1,0 +1,329 @@
+package gate
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+
+	"github.com/engine-acceptance/acceptance/engine"
+	"github.com/engine-acceptance/acceptance/evidence"
+	"github.com/engine-acceptance/acceptance/evidence/ledger"
+	"github.com/engine-acceptance/acceptance/evidence/provenance"
+	"github.com/engine-acceptance/acceptance/evidence/verify"
+	"github.com/engine-acceptance/acceptance/matrix"
+)
+
+var now = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+
+// world is everything that one evaluation is made from; cases change one thing.
+type world struct {
+	policy matrix.Policy
+	report verify.Report
+	ruling evidence.Ruling
+	extra  Extra
+	// again decides anew after the case changed plan or verdicts.
+	again bool
+}
+
+func sound() *world {
+	value := "Ada"
+	type1 := matrix.Contract{ID: "type", Stem: "type", Requirement: "M5", Duty: matrix.DutyEngine, Launch: matrix.LaunchFresh, Budget: 5 * time.Second,
+		Expect: matrix.Expect{Effect: []matrix.EffectExpect{{Page: "w/tab 1", Control: "full-name", Value: &value}}, Elsewhere: "silent"}}
+	click := matrix.Contract{ID: "click", Stem: "click", Requirement: "M3", Duty: matrix.DutyEngine, Launch: matrix.LaunchFresh, Budget: 5 * time.Second}
+	extra := matrix.Contract{ID: "hover", Stem: "hover", Requirement: "M8", Duty: matrix.DutyEngine, Launch: matrix.LaunchFresh, Budget: 5 * time.Second}
+	w := &world{policy: matrix.Policy{Name: "release", Profile: "core", Features: []string{"trusted-click"}, Products: []engine.Product{engine.ProductChromium},
+		Environments: []matrix.EnvironmentID{"x11"}, Accept: []string{"supported", "supported_with_limits"}, Signer: matrix.SignerRule{Required: true}, MaxAge: 14 * 24 * time.Hour,
+		CompleteRuns: 2, Baseline: "optional", Uncovered: "refuse", Dirty: "refuse"}}
+	w.report = verify.Report{Status: verify.OK, Signer: strings.Repeat("5", 64), SignatureChecked: true, Manifest: strings.Repeat("1", 64), Plan: "p",
+		PlanContent: matrix.Plan{Engine: "chromium", Product: engine.ProductChromium, Environment: "x11", Ceiling: "supported", Digest: strings.Repeat("9", 64),
+			Rows: []matrix.Contract{type1, click, extra}, CoreDeliver: []matrix.RequirementID{"M5"}, CoreHold: []matrix.RequirementID{"M3"}, Features: []string{"trusted-click"},
+			Declared: []engine.Claim{{Capability: engine.Capability{Action: engine.ActionClick}, Declared: true}}, Budgets: map[string]time.Duration{"bind": time.Second}},
+		ProvenanceContent: provenance.Provenance{Repository: provenance.Repository{State: provenance.StateClean, Commit: "c0"}, Harness: provenance.Binary{SHA256: "h0", MatchesRepository: true},
+			Engine:   provenance.Engine{SHA256: "e0", SubjectCommit: "s0", Basis: provenance.BasisBuildInformation},
+			Browsers: []provenance.Browser{{Product: engine.ProductChromium, Version: "Chromium 156", SHA256: "b0"}}}}
+	for _, c := range w.report.PlanContent.Rows {
+		w.report.Rows = append(w.report.Rows, verify.RowResult{Row: c.ID, Attempts: 1, Outcome: evidence.Pass, Verdict: evidence.Verdict{Row: c.ID, Outcome: evidence.Pass}})
+	}
+	run := func(manifest string, n int) ledger.Entry {
+		return ledger.Entry{Commit: "c0", Subject: "s0", Counter: n, Manifest: manifest, Plan: w.report.PlanContent.Digest, Engine: "chromium", Product: "chromium", Environment: "x11"}
+	}
+	w.extra = Extra{Now: now, Began: now.Add(-time.Hour), Standing: evidence.Standing{Verified: true, Clean: true}, Features: map[string][]matrix.RequirementID{"trusted-click": {"M3"}},
+		Ledger: &ledger.Ledger{Entries: []ledger.Entry{run(strings.Repeat("0", 64), 1), run(w.report.Manifest, 2)}}}
+	w.decide()
+	return w
+}
+
+func (w *world) decide() {
+	var all []evidence.Verdict
+	for _, r := range w.report.Rows {
+		all = append(all, r.Verdict)
+	}
+	w.ruling = evidence.Decide(w.report.PlanContent, all, w.extra.Standing)
+}
+
+// outcome sets the verdict of a row.
+func (w *world) outcome(row matrix.RowID, o evidence.Outcome, findings ...evidence.Finding) {
+	for i := range w.report.Rows {
+		if w.report.Rows[i].Row == row {
+			w.report.Rows[i].Outcome = o
+			w.report.Rows[i].Verdict = evidence.Verdict{Row: row, Outcome: o, Findings: findings}
+		}
+	}
+	w.again = true
+}
+
+// known is a deviation that holds.
+func known() matrix.Deviation {
+	return matrix.Deviation{Requirement: "M8", Row: "hover", Owner: "ada", Issue: "issue 7", Reason: "waits for a fix", Expires: now.Add(24 * time.Hour)}
+}
+
+var hovers = evidence.Finding{Requirement: "M8", Reason: evidence.ReasonEffectMissing, Text: "nothing"}
+
+func TestEvaluate(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*world)
+		want   Status
+		// clause must not be met; empty where all are.
+		clause string
+	}{
+		{"everything_holds", func(*world) {}, Met, ""},
+		{"bundle_is_altered", func(w *world) { w.report.Status = verify.Altered }, Undetermined, "verified"},
+		{"bundle_is_incomplete", func(w *world) { w.report.Status = verify.Incomplete }, Undetermined, "verified"},
+		{"zero_report", func(w *world) { w.report = verify.Report{} }, Undetermined, "verified"},
+		{"zero_ruling", func(w *world) { w.ruling = evidence.Ruling{} }, Undetermined, "decision"},
+		{"zero_policy", func(w *world) { w.policy = matrix.Policy{MaxAge: time.Hour * 24} }, NotMet, "decision"},
+		{"engine_fails", func(w *world) {
+			w.outcome("type", evidence.Fail, evidence.Finding{Requirement: "M5", Reason: evidence.ReasonEffectMissing})
+		}, NotMet, "decision"},
+		{"row_not_judged", func(w *world) { w.outcome("type", evidence.InvalidGuard) }, Undetermined, "decision"},
+		{"limits_are_not_accepted", func(w *world) {
+			w.policy.Accept = []string{"supported"}
+			w.extra.Standing.Limits, w.again = []string{"shared uid"}, true
+		}, NotMet, "decision"},
+		{"limits_are_accepted", func(w *world) { w.extra.Standing.Limits, w.again = []string{"shared uid"}, true }, Met, ""},
+		{"experimental_environment", func(w *world) { w.report.PlanContent.Ceiling, w.again = "experimental", true }, NotMet, "decision"},
+		{"subset", func(w *world) {
+			w.report.PlanContent.Subset, w.report.PlanContent.Left, w.again = true, []matrix.RowID{"x"}, true
+		}, Undetermined, "all rows"},
+		{"dirty_tree", func(w *world) {
+			w.report.ProvenanceContent.Repository.State = provenance.StateDirty
+			w.extra.Standing.Clean, w.again = false, true
+		}, Undetermined, "clean"},
+		{"dirty_engine_but_ruled_on", func(w *world) { w.report.ProvenanceContent.Engine.Dirty = true }, NotMet, "clean"},
+		{"harness_not_of_its_commit", func(w *world) { w.report.ProvenanceContent.Harness.MatchesRepository = false }, NotMet, "provenance"},
+		{"facts_not_collected", func(w *world) { w.report.ProvenanceContent.Problems = []string{"browser"} }, NotMet, "provenance"},
+		{"dirt_is_only_printed", func(w *world) {
+			w.policy.Dirty = "print"
+			w.report.ProvenanceContent.Engine.Dirty = true
+			w.report.ProvenanceContent.Harness.MatchesRepository = false
+		}, Met, ""},
+		{"another_product", func(w *world) { w.policy.Products = []engine.Product{engine.ProductFirefox} }, NotMet, "product"},
+		{"another_environment", func(w *world) { w.policy.Environments = []matrix.EnvironmentID{"x11-user"} }, NotMet, "environment"},
+		{"core_without_rows", func(w *world) { w.report.PlanContent.CoreMissing = []matrix.RequirementID{"S9"} }, NotMet, "profile core"},
+		{"core_without_rows_is_printed", func(w *world) {
+			w.report.PlanContent.CoreMissing, w.policy.Uncovered = []matrix.RequirementID{"S9"}, "print"
+		}, Met, ""},
+		{"no_core_lists", func(w *world) { w.report.PlanContent.CoreDeliver, w.report.PlanContent.CoreHold = nil, nil }, NotMet, "profile core"},
+		{"feature_not_claimed", func(w *world) { w.report.PlanContent.Features = nil }, NotMet, "feature trusted-click"},
+		{"feature_not_shown", func(w *world) { w.report.PlanContent.FeatureMissing = []string{"trusted-click"} }, NotMet, "feature trusted-click"},
+		{"feature_unknown", func(w *world) { w.extra.Features = nil }, NotMet, "feature trusted-click"},
+		{"feature_refused", func(w *world) { w.report.PlanContent.Rows[1].Twin = true }, NotMet, "feature trusted-click"},
+		{"unsigned", func(w *world) { w.report.Signer, w.report.SignatureChecked = "unsigned", false }, NotMet, "signer"},
+		{"signature_not_checked", func(w *world) { w.report.SignatureChecked = false }, NotMet, "signer"},
+		{"signed_by_another", func(w *world) { w.policy.Signer.Keys = []string{"other"} }, NotMet, "signer"},
+		{"signed_by_a_key_of_the_policy", func(w *world) { w.policy.Signer.Keys = []string{w.report.Signer} }, Met, ""},
+		{"no_signer_asked", func(w *world) {
+			w.policy.Signer.Required, w.report.Signer, w.report.SignatureChecked = false, "unsigned", false
+		}, Met, ""},
+		{"too_old", func(w *world) { w.extra.Began = now.Add(-15 * 24 * time.Hour) }, Expired, "age"},
+		{"age_unknown", func(w *world) { w.extra.Began = time.Time{} }, NotMet, "age"},
+		{"began_in_the_future", func(w *world) { w.extra.Began = now.Add(time.Hour) }, NotMet, "age"},
+		{"clocks_differ_a_little", func(w *world) { w.extra.Began = now.Add(time.Minute) }, Met, ""},
+		{"no_ledger", func(w *world) { w.extra.Ledger = nil }, NotMet, "complete runs"},
+		{"one_run_needs_no_ledger", func(w *world) { w.extra.Ledger, w.policy.CompleteRuns = nil, 1 }, Met, ""},
+		{"ledger_broken", func(w *world) { w.extra.Ledger.Problems = []ledger.Problem{{Line: 1, What: "x"}} }, NotMet, "complete runs"},
+		{"ledger_lacks_this_run", func(w *world) { w.extra.Ledger.Entries = w.extra.Ledger.Entries[:1] }, NotMet, "complete runs"},
+		{"too_few_runs", func(w *world) { w.policy.CompleteRuns = 3 }, NotMet, "complete runs"},
+		{"run_again_until_green", func(w *world) { w.extra.Ledger.Entries[0].ExitCode = 1 }, NotMet, "complete runs"},
+		{"run_of_another_plan_does_not_count", func(w *world) { w.extra.Ledger.Entries[0].Plan = "x" }, NotMet, "complete runs"},
+		{"another_product_version", func(w *world) { w.extra.Build.ProductVersion = "Chromium 157" }, Expired, "build"},
+		{"another_product_digest", func(w *world) { w.extra.Build.ProductSHA256 = "b1" }, Expired, "build"},
+		{"another_harness", func(w *world) { w.extra.Build.HarnessSHA256 = "h1" }, Expired, "build"},
+		{"another_harness_commit", func(w *world) { w.extra.Build.HarnessCommit = "c1" }, Expired, "build"},
+		{"another_engine", func(w *world) { w.extra.Build.EngineSHA256 = "e1" }, Expired, "build"},
+		{"another_plan", func(w *world) { w.extra.Build.PlanDigest = "p1" }, Expired, "build"},
+		{"the_same_build", func(w *world) {
+			w.extra.Build = Build{"Chromium 156", "b0", "e0", "h0", "c0", w.report.PlanContent.Digest}
+		}, Met, ""},
+		{"altered_comes_before_expired", func(w *world) {
+			w.report.Status, w.extra.Build.PlanDigest = verify.Altered, "p1"
+		}, Undetermined, "build"},
+
+		{"known_deviation", func(w *world) {
+			w.policy.Deviations = []matrix.Deviation{known()}
+			w.outcome("hover", evidence.Fail, hovers)
+		}, Met, ""},
+		{"known_deviation_is_a_limit", func(w *world) {
+			w.policy.Deviations, w.policy.Accept = []matrix.Deviation{known()}, []string{"supported"}
+			w.outcome("hover", evidence.Fail, hovers)
+		}, NotMet, "decision"},
+		{"deviation_and_another_failure", func(w *world) {
+			w.policy.Deviations = []matrix.Deviation{known()}
+			w.outcome("hover", evidence.Fail, hovers, evidence.Finding{Requirement: "D1", Reason: evidence.ReasonFocusLeft})
+		}, NotMet, "deviation M8 hover"},
+		{"deviation_passes_unexpectedly", func(w *world) { w.policy.Deviations = []matrix.Deviation{known()} }, NotMet, "deviation M8 hover"},
+		{"deviation_unused", func(w *world) {
+			d := known()
+			d.Row = "gone"
+			w.policy.Deviations = []matrix.Deviation{d}
+		}, NotMet, "deviation M8 gone"},
+		{"deviation_expired", func(w *world) {
+			d := known()
+			d.Expires = now.Add(-48 * time.Hour)
+			w.policy.Deviations = []matrix.Deviation{d}
+			w.outcome("hover", evidence.Fail, hovers)
+		}, NotMet, "deviation M8 hover"},
+		{"deviation_without_owner", func(w *world) {
+			d := known()
+			d.Owner = ""
+			w.policy.Deviations = []matrix.Deviation{d}
+			w.outcome("hover", evidence.Fail, hovers)
+		}, NotMet, "deviation M8 hover"},
+		{"deviation_in_core", func(w *world) {
+			d := known()
+			d.Requirement, d.Row = "M5", "type"
+			w.policy.Deviations = []matrix.Deviation{d}
+			w.outcome("type", evidence.Fail, evidence.Finding{Requirement: "M5", Reason: evidence.ReasonEffectMissing})
+		}, NotMet, "deviation M5 type"},
+		{"deviation_cannot_excuse_what_was_not_judged", func(w *world) {
+			w.policy.Deviations = []matrix.Deviation{known()}
+			w.outcome("hover", evidence.InvalidGuard)
+		}, Undetermined, "deviation M8 hover"},
+
+		{"baseline_required_and_none", func(w *world) { w.policy.Baseline = "required" }, NotMet, "baseline"},
+		{"baseline_is_the_same", func(w *world) { w.policy.Baseline, w.extra.Baseline = "required", &Baseline{sound().report} }, Met, ""},
+		{"baseline_does_not_verify", func(w *world) {
+			b := sound().report
+			b.Status = verify.Altered
+			w.extra.Baseline = &Baseline{b}
+		}, NotMet, "baseline"},
+		{"baseline_of_another_product", func(w *world) {
+			b := sound().report
+			b.PlanContent.Product = engine.ProductFirefox
+			w.extra.Baseline = &Baseline{b}
+		}, NotMet, "baseline"},
+		{"baseline_had_more", func(w *world) {
+			b := sound().report
+			b.PlanContent.Rows = append(b.PlanContent.Rows, matrix.Contract{ID: "drag", Requirement: "M8"})
+			w.extra.Baseline = &Baseline{b}
+		}, NotMet, "baseline"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			w := sound()
+			tc.change(w)
+			if w.again {
+				w.decide()
+			}
+			d := Evaluate(w.policy, w.report, w.ruling, w.extra)
+			g.Expect(d.Status).To(gomega.Equal(tc.want), "%s: %v", d.Decided, d.Clauses)
+			g.Expect(d.Decided).NotTo(gomega.BeEmpty())
+			var unmet []string
+			for _, c := range d.Clauses {
+				if !c.Met {
+					unmet = append(unmet, c.Name)
+				}
+			}
+			if tc.clause == "" {
+				g.Expect(unmet).To(gomega.BeEmpty())
+			} else {
+				g.Expect(unmet).To(gomega.ContainElement(tc.clause))
+			}
+			g.Expect(d.ExitCode()).To(gomega.Equal(map[Status]int{Met: 0, NotMet: 1, Undetermined: 3, Expired: 3}[tc.want]))
+			if tc.want == Expired {
+				g.Expect(d.Ruling.Decision).To(gomega.Equal(evidence.Expired))
+			}
+		})
+	}
+}
+
+// A decision names exactly what it is about (V12).
+func TestEvaluate_subject(t *testing.T) {
+	g := gomega.NewWithT(t)
+	w := sound()
+	s := Evaluate(w.policy, w.report, w.ruling, w.extra).Subject
+	g.Expect(s.ProductVersion).To(gomega.Equal("Chromium 156"))
+	g.Expect(s.ProductSHA256).To(gomega.Equal("b0"))
+	g.Expect(s.HarnessSHA256).To(gomega.Equal("h0"))
+	g.Expect(s.EngineCommit).To(gomega.Equal("s0"))
+	g.Expect(s.ValidUntil).To(gomega.Equal(w.extra.Began.Add(w.policy.MaxAge)))
+	g.Expect(Decision{}.ExitCode()).To(gomega.Equal(3))
+}
+
+func TestBegan(t *testing.T) {
+	g := gomega.NewWithT(t)
+	dir := t.TempDir()
+	_, err := Began(dir)
+	g.Expect(err).To(gomega.MatchError(fs.ErrNotExist))
+	log := filepath.Join(dir, "log.jsonl")
+	line := `{"seq":1,"prev":"","entry":{"format":"acceptance.log/v1","wall":"2026-11-30T19:25:43.5Z","event":"start"}}` + "\n"
+	g.Expect(os.WriteFile(log, []byte(line), 0o600)).To(gomega.Succeed())
+	at, err := Began(dir)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(at).To(gomega.Equal(time.Date(2026, 11, 30, 19, 25, 43, 5e8, time.UTC)))
+	// Only the first entry can be the start, and it says when.
+	for _, bad := range []string{"nonsense\n" + line, strings.Replace(line, "start", "note", 1), strings.Replace(line, "2026-11", "2026-13", 1)} {
+		g.Expect(os.WriteFile(log, []byte(bad), 0o600)).To(gomega.Succeed())
+		at, err := Began(dir)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(at.IsZero()).To(gomega.BeTrue())
+	}
+}
+
+// J13: each thing that a baseline had and a plan lacks or loosens is named; what is added or tightened is not.
+func TestCompare(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*matrix.Plan)
+		want   string
+	}{
+		{"same", func(*matrix.Plan) {}, ""},
+		{"row_added", func(p *matrix.Plan) { p.Rows = append(p.Rows, matrix.Contract{ID: "new", Requirement: "S1"}) }, ""},
+		{"budget_tightened", func(p *matrix.Plan) { p.Budgets["bind"] = time.Millisecond; p.Rows[0].Budget = time.Second }, ""},
+		{"row_lost", func(p *matrix.Plan) { p.Rows = p.Rows[:2] }, "row hover: lost"},
+		{"requirement_lost", func(p *matrix.Plan) { p.Rows = p.Rows[:2] }, "requirement M8: lost: it had rows"},
+		{"capability_lost", func(p *matrix.Plan) { p.Declared = nil }, "capability click///: lost: it was claimed"},
+		{"feature_lost", func(p *matrix.Plan) { p.Features = nil }, "feature trusted-click: lost: it was claimed"},
+		{"budget_loosened", func(p *matrix.Plan) { p.Budgets["bind"] = 2 * time.Second }, "budget bind: loosened from 1s to 2s"},
+		{"budget_lost", func(p *matrix.Plan) { delete(p.Budgets, "bind") }, "budget bind: lost: it was 1s"},
+		{"row_budget_loosened", func(p *matrix.Plan) { p.Rows[0].Budget = time.Minute }, "budget type: loosened from 5s to 1m0s"},
+		{"expectation_loosened", func(p *matrix.Plan) { p.Rows[0].Expect.Elsewhere = "" }, "expectation type: loosened: no other control and no other page sees anything"},
+		{"delivery_becomes_refusal", func(p *matrix.Plan) { p.Rows[0].Twin = true }, "expectation type: loosened: it had to be delivered and must now be refused"},
+		{"proves_another_requirement", func(p *matrix.Plan) { p.Rows[0].Requirement = "M3" }, "expectation type: lost: it proved M5  and proves M3 "},
+		{"core_lost", func(p *matrix.Plan) { p.CoreHold = nil }, "core M3: lost: it was core"},
+		{"core_no_longer_delivered", func(p *matrix.Plan) { p.CoreHold = append(p.CoreHold, p.CoreDeliver...); p.CoreDeliver = nil }, "core M5: loosened: it had to be delivered"},
+		{"core_rows_lost", func(p *matrix.Plan) { p.CoreMissing = []matrix.RequirementID{"M5"} }, "core M5: lost: it had every row that core asks for"},
+		{"exception_added", func(p *matrix.Plan) { p.NotApplicable = map[matrix.RequirementID]string{"B8": "no tabs"} }, "exception B8: loosened: said not to apply, no tabs"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			plan := sound().report.PlanContent
+			tc.change(&plan)
+			var got []string
+			for _, l := range Compare(sound().report.PlanContent, plan) {
+				got = append(got, l.String())
+			}
+			if tc.want == "" {
+				g.Expect(got).To(gomega.BeEmpty())
+			} else {
+				g.Expect(got).To(gomega.ContainElement(tc.want))
+			}
+		})
+	}
+}
