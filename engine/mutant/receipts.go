@@ -36,7 +36,7 @@ func receipts() []Mutant {
 				}
 			})},
 		{Name: "invents-a-side-effect", Seam: SeamReceipt, Text: "declares that typing moved the pointer", Rows: []string{"receipt-type-confirmed"},
-			Kills: kills("M17", "receipt_untrue"),
+			Kills: kills("M17", "receipt_untrue", "M17", "receipt_unexpected"),
 			parts: edited(func(op engine.Operation, r *engine.Receipt) {
 				if op == engine.OpType {
 					r.SideEffects.MovedPointer = true
