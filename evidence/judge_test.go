@@ -448,6 +448,10 @@ func TestDecide(t *testing.T) {
 		"not_applicable_without_a_reason":       {nil, verdicts(Pass, NotApplicable, Pass), ok, Undetermined},
 		"not_applicable_with_a_reviewed_reason": {func(p *matrix.Plan) { p.NotApplicable = map[matrix.RequirementID]string{"S1": "reviewed"} }, verdicts(Pass, NotApplicable, Pass), ok, SupportedWithLimits},
 		"deliver_is_never_not_applicable":       {func(p *matrix.Plan) { p.NotApplicable = map[matrix.RequirementID]string{"M5": "reviewed"} }, verdicts(NotApplicable, Pass, Pass), ok, Undetermined},
+		"a_claimed_feature_without_rows":        {func(p *matrix.Plan) { p.FeatureMissing = []string{"reconnect"} }, verdicts(Pass, Pass, Pass), ok, Undetermined},
+		"none_of_a_core_group_was_run":          {func(p *matrix.Plan) { p.CoreAny = [][]matrix.RequirementID{{"M3", "M4"}} }, verdicts(Pass, Pass, Pass), ok, Undetermined},
+		"one_of_a_core_group_was_run":           {func(p *matrix.Plan) { p.CoreAny = [][]matrix.RequirementID{{"M3", "M5"}} }, verdicts(Pass, Pass, Pass), ok, Supported},
+		"a_limit_of_the_environment":            {func(p *matrix.Plan) { p.Limits = []string{"single uid"} }, verdicts(Pass, Pass, Pass), ok, SupportedWithLimits},
 		"an_empty_plan":                         {func(p *matrix.Plan) { p.Rows, p.CoreDeliver, p.CoreHold = nil, nil, nil }, nil, ok, Undetermined},
 	} {
 		t.Run(name, func(t *testing.T) {
