@@ -24,7 +24,7 @@ func ptr[T any](v T) *T { return &v }
 func typeRow() matrix.Contract {
 	return matrix.Contract{ID: "type-unicode[state=covered]", Stem: "type-unicode", Requirement: "M5", Duty: matrix.DutyEngine, Product: engine.ProductChromium,
 		Environment: "x11", Needs: &engine.Capability{Action: engine.ActionType, Route: engine.RouteTrustedInput, Delivery: engine.DeliveryBackground, State: engine.StateCovered},
-		Launch: matrix.LaunchShared, Steps: []matrix.Step{{Name: "bind-1", Verb: "bind"}, {Name: "act", Verb: "type", Background: true}},
+		Launch: matrix.LaunchShared, Steps: []matrix.Step{{Name: "bind-1", Verb: "bind"}, {Name: "act", Verb: "type", Args: map[string]any{"text": "Ada"}, Background: true}},
 		Expect: matrix.Expect{Effect: []matrix.EffectExpect{{Page: "w/tab 1", Control: "full-name", Value: ptr("Ada")}}, Elsewhere: "silent",
 			Receipt: []matrix.ReceiptExpect{{Of: "act", Effect: []engine.Effect{engine.EffectConfirmed}, Trust: engine.TrustTrustedInput}}},
 		Budget: 5 * time.Second}
@@ -248,6 +248,16 @@ func cases() []vector {
 			o.Call.Receipt.Effect = engine.EffectUnverifiable
 			return o
 		}()), Fail, "M17 effect_unconfirmed, M5 receipt_unexpected"},
+		{"unconfirmed_where_the_page_rewrites", func() matrix.Contract {
+			c := ty
+			c.Expect.Effect = []matrix.EffectExpect{{Page: "w/tab 1", Control: "full-name", Value: ptr("ADA")}}
+			c.Expect.Receipt = nil
+			return c
+		}(), frame(ty, bindCall(), event("w/tab 1", "full-name", "input", "ADA", true), func() Observation {
+			o := typeCall()
+			o.Call.Receipt.Effect = engine.EffectUnverifiable
+			return o
+		}()), Pass, ""},
 		{"synthetic_sold_as_trusted", ty, frame(ty, bindCall(), event("w/tab 1", "full-name", "input", "Ada", false), typeCall()), Fail, "M17 receipt_untrue"},
 		{"delivered_fewer_than_confirmed", ty, frame(ty, bindCall(), event("w/tab 1", "full-name", "input", "Ada", true), func() Observation {
 			o := typeCall()
