@@ -140,7 +140,7 @@ func Decide(p matrix.Plan, verdicts []Verdict, s Standing) Ruling {
 		}
 	}
 	for _, group := range p.CoreAny {
-		if !slices.ContainsFunc(group, func(id matrix.RequirementID) bool { return covered[id] }) {
+		if !slices.ContainsFunc(group, func(id matrix.RequirementID) bool { return covered[id] || slices.Contains(p.CoreMissing, id) }) {
 			missing = append(missing, fmt.Sprintf("none of the core requirements %v was run", group))
 		}
 	}
