@@ -45,6 +45,8 @@ type Config struct {
 	// Key signs the bundle; nil leaves it unsigned.
 	Key     ed25519.PrivateKey
 	Variant desk.Variant
+	// WithoutFilm leaves every film out, so that make bench can say what a film costs. No row of such a run can pass: film_missing.
+	WithoutFilm bool
 	// Progress is told what happens, in order, on one goroutine; nil tells nobody.
 	Progress func(worker.Event)
 	// Log takes what worker and Ginkgo say; nil drops it.
@@ -143,7 +145,7 @@ func (c *conductor) conduct(ctx context.Context, commit string) error {
 		return err
 	}
 	job, err := json.Marshal(worker.Job{Rows: c.cfg.Plan.Rows, Claimed: stage.Claimed{Table: c.cfg.Plan.Declared, Postures: c.cfg.Plan.Postures, Reconnect: c.cfg.Plan.Reconnect}, Plan: c.cfg.Plan.Digest, Bundle: absolute(c.cfg.Dir), Attempt: 1,
-		Run: hex.EncodeToString(run), Commit: commit, Engine: c.cfg.Engine, Binary: c.cfg.Binary, Variant: c.cfg.Variant})
+		Run: hex.EncodeToString(run), Commit: commit, Engine: c.cfg.Engine, Binary: c.cfg.Binary, Variant: c.cfg.Variant, WithoutFilm: c.cfg.WithoutFilm})
 	if err != nil {
 		return err
 	}
