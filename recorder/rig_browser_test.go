@@ -244,7 +244,7 @@ func (d *desk) chromium(pos redaction.Rect) xproto.Window {
 	before := len(d.clients())
 	cmd := d.command("chromium", "--no-first-run", "--disable-gpu", "--password-store=basic", "--user-data-dir="+filepath.Join(home, "profile"),
 		fmt.Sprintf("--window-position=%d,%d", pos.X, pos.Y), fmt.Sprintf("--window-size=%d,%d", pos.W, pos.H), srv.URL)
-	cmd.Env = append(cmd.Env, "HOME="+home, "XDG_RUNTIME_DIR="+home)
+	cmd.Env = append(cmd.Env, "HOME="+home, "XDG_RUNTIME_DIR="+home, "TMPDIR="+home)
 	if os.Geteuid() == 0 {
 		if err := os.Chown(home, browserUID, browserUID); err != nil {
 			d.t.Fatal(err)
