@@ -297,6 +297,8 @@ type session struct {
 	emulated       bool
 	// settled is the document that was seen to have painted.
 	settled string
+	// keepsTree: the accessibility tree is kept between calls.
+	keepsTree bool
 }
 
 func newSession(l *link, id target.SessionID, t target.ID, parent *session) *session {
@@ -540,6 +542,18 @@ func (s *session) whileDocument(parent context.Context) (context.Context, contex
 		}
 	}()
 	return ctx, func() { cancel(context.Canceled) }
+}
+
+// keepTree asks Chromium, once a session, to keep its accessibility tree between calls: else each look at one node builds the tree of the
+// whole page and throws it away, which costs some ms on a page of 1,000 controls. Nothing is waited for; commands are handled in order.
+func (s *session) keepTree() {
+	s.mu.Lock()
+	done := s.keepsTree
+	s.keepsTree = true
+	s.mu.Unlock()
+	if !done {
+		s.send("Accessibility.enable", nil).forget()
+	}
 }
 
 // settle waits until the document takes input: until it has painted once. It asks once a document.

@@ -118,6 +118,9 @@ type Options struct {
 	Scratch string
 	// Dir is the row's folder in the bundle, for the scan.
 	Dir string
+	// WithoutFilm starts no film, so that its cost can be measured. Such an attempt has no film to observe, and the judge says film_missing:
+	// it cannot pass.
+	WithoutFilm bool
 }
 
 // Begin opens an attempt: the film rolls, the guards are proven alive by a round of controls, the person begins to work.
@@ -147,8 +150,10 @@ func Begin(ctx context.Context, s *stage.Stage, c matrix.Contract, out Out, o Op
 	a.journalMark = s.Pages.Journal().Mark()
 	a.health = s.Log.Health()
 	s.Heart.Reset()
-	if err := a.startFilm(ctx); err != nil {
-		return a, a.fault("harness", "start the film: %v", err)
+	if !o.WithoutFilm {
+		if err := a.startFilm(ctx); err != nil {
+			return a, a.fault("harness", "start the film: %v", err)
+		}
 	}
 	if err := s.TakeBack(ctx); err != nil {
 		return a, a.fault("environment", "the person's window does not get the focus: %v", err)
