@@ -344,7 +344,10 @@ func (s *session) start() {
 }
 
 // await waits until the session is ready, at most attachBudget.
-func (s *session) await(ctx context.Context) error {
+func (s *session) await(ctx context.Context) error { return s.awaitFor(ctx, attachBudget) }
+
+// awaitFor waits until the session is ready, at most budget.
+func (s *session) awaitFor(ctx context.Context, budget time.Duration) error {
 	select {
 	case <-s.gone:
 		return s.goneErr
@@ -355,7 +358,7 @@ func (s *session) await(ctx context.Context) error {
 		return s.startErr
 	default:
 	}
-	ctx, cancel := context.WithTimeout(ctx, attachBudget)
+	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	select {
 	case <-s.ready:
