@@ -239,14 +239,15 @@ func (j *judgement) arrivedAsAsked(o Observation) bool {
 	if o.Call.Operation != engine.OpType {
 		return true
 	}
-	text := j.steps[o.Step].Text("text")
+	// What stands in the control at the end of the call's window of time is what can be read back.
+	last := ""
 	for _, e := range j.of(KindJournal) {
-		if e.MonoNS >= o.Call.StartNS && e.MonoNS <= o.Call.ClosedNS && e.Journal.Page == o.Call.Page && strings.Contains(e.Journal.Value, text) &&
+		if e.MonoNS >= o.Call.StartNS && e.MonoNS <= o.Call.ClosedNS && e.Journal.Page == o.Call.Page &&
 			(e.Journal.Type == "input" || e.Journal.Type == "change" || e.Journal.Type == "state") {
-			return true
+			last = e.Journal.Value
 		}
 	}
-	return false
+	return strings.Contains(last, j.steps[o.Step].Text("text"))
 }
 
 // flags compares the side-effect flags with the oracles. In the background phase nothing that touches the desk may be claimed: what is
