@@ -34,7 +34,7 @@ func gateCommand(ctx context.Context, args []string, std streams) int {
 	} {
 		f.Var(&onceInto{into: b.into}, b.name, b.help)
 	}
-	asJSON := f.Bool("json", false, "print the decision as JSON")
+	asJSON := f.is("json", "print the decision as JSON")
 	if !f.parse(args, 1, 1) {
 		return exitUsage
 	}

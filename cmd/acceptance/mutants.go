@@ -46,10 +46,10 @@ type killedMutant struct {
 // mutantsCommand runs engines that are wrong on purpose, and compares what they are killed for with what they declare.
 func mutantsCommand(ctx context.Context, args []string, std streams) int {
 	f := newFlags("mutants", std)
-	only := f.text("only", "", "globs over names of mutants, comma-separated")
+	only := f.list("only", "globs over names of mutants, comma-separated")
 	out := f.text("out", "", "folder of the kill table and the bundles")
-	asJSON := f.Bool("json", false, "print the table as JSON")
-	list := f.Bool("list", false, "print the mutants and what they declare, and run none")
+	asJSON := f.is("json", "print the table as JSON")
+	list := f.is("list", "print the mutants and what they declare, and run none")
 	if !f.parse(args, 0, 0) {
 		return exitUsage
 	}
@@ -58,7 +58,7 @@ func mutantsCommand(ctx context.Context, args []string, std streams) int {
 		std.say("%v", err)
 		return exitUsage
 	}
-	chosen, err := chooseMutants(globs(*only))
+	chosen, err := chooseMutants(*only)
 	if err != nil {
 		std.say("mutants: %v", err)
 		return exitUsage
@@ -72,6 +72,12 @@ func mutantsCommand(ctx context.Context, args []string, std streams) int {
 	dir := *out
 	if dir == "" {
 		dir = filepath.Join("out", "mutants-"+time.Now().UTC().Format("20060102T150405Z"))
+	}
+	if missing := preflight(ctx); len(missing) > 0 {
+		for _, p := range missing {
+			std.say("%s: %s; %s", p.Name, p.Problem, p.Fix)
+		}
+		return exitUsage
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		std.say("mutants: %v", err)

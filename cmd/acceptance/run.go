@@ -26,7 +26,8 @@ import (
 // request is what run and plan are asked for.
 type request struct {
 	engine string
-	rows   []string
+	// rows are globs, comma-separated; nil asks for every row.
+	rows []string
 }
 
 // planOf makes the plan of a request.
@@ -73,11 +74,11 @@ type rowSummary struct {
 func runCommand(ctx context.Context, args []string, std streams) int {
 	f := newFlags("run", std)
 	engineName := f.text("engine", "chromium", "engine file")
-	rows := f.text("rows", "", "globs over rows and requirements, comma-separated")
+	rows := f.list("rows", "globs over rows and requirements, comma-separated")
 	out := f.text("out", "", "folder of the bundle")
 	key := f.text("key", "", "signing key, PKCS#8 PEM")
-	asJSON := f.Bool("json", false, "print the result as JSON")
-	verbose := f.Bool("v", false, "show what worker and Ginkgo say")
+	asJSON := f.is("json", "print the result as JSON")
+	verbose := f.is("v", "show what worker and Ginkgo say")
 	if !f.parse(args, 0, 0) {
 		return exitUsage
 	}
@@ -86,7 +87,7 @@ func runCommand(ctx context.Context, args []string, std streams) int {
 		std.say("%v", err)
 		return exitUsage
 	}
-	plan, err := planOf(m, request{*engineName, globs(*rows)})
+	plan, err := planOf(m, request{*engineName, *rows})
 	if err != nil {
 		std.say("%v", err)
 		return exitUsage
@@ -99,14 +100,14 @@ func runCommand(ctx context.Context, args []string, std streams) int {
 	if cfg.Dir == "" {
 		cfg.Dir = filepath.Join("out", time.Now().UTC().Format("20060102T150405Z"))
 	}
-	if err := os.MkdirAll(filepath.Dir(cfg.Dir), 0o755); err != nil {
-		std.say("make the folder of the bundle: %v", err)
-		return exitUsage
-	}
 	if missing := preflight(ctx); len(missing) > 0 {
 		for _, p := range missing {
 			std.say("%s: %s; %s", p.Name, p.Problem, p.Fix)
 		}
+		return exitUsage
+	}
+	if err := os.MkdirAll(filepath.Dir(cfg.Dir), 0o755); err != nil {
+		std.say("make the folder of the bundle: %v", err)
 		return exitUsage
 	}
 	if *verbose {
