@@ -262,18 +262,19 @@ func (a *acts) end() int {
 	return a.cmd.ProcessState.ExitCode()
 }
 
-// inRow waits until a browser of the engine runs and the row's folder is being written.
-func (a *acts) inRow(bundle string) (browser process.Identity) {
+// inStep waits until the observations of a row speak of a step, which is when that step is over, and a browser of the engine runs.
+func (a *acts) inStep(bundle, row, step string) (browser process.Identity) {
 	a.t.Helper()
+	observations := filepath.Join(bundle, "rows", "chromium", "x11", row, "attempt-1", "observations.jsonl")
 	gomega.NewWithT(a.t).Eventually(func(g gomega.Gomega) {
 		select {
 		case <-a.ended:
 			gomega.StopTrying("the run ended: " + a.err.String()).Now()
 		default:
 		}
-		rows, err := filepath.Glob(filepath.Join(bundle, "rows", "*", "*", "*", "attempt-1", "row.json"))
+		seen, err := os.ReadFile(observations)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
-		g.Expect(rows).NotTo(gomega.BeEmpty())
+		g.Expect(string(seen)).To(gomega.ContainSubstring(strconv.Quote(step)))
 		var found bool
 		browser, found = a.find(`^/usr/lib/chromium/chromium .*--remote-debugging`, "--type=")
 		g.Expect(found).To(gomega.BeTrue())

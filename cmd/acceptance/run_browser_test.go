@@ -125,14 +125,14 @@ func TestRun_cut_in_the_middle_of_a_row(t *testing.T) {
 		{"coordinator_killed", signalRun(syscall.SIGKILL), []int{-1}, "", false},
 		{"interrupted", signalRun(syscall.SIGINT), []int{exitCannotJudge}, "", false},
 		{"worker_killed", kill(` role worker$`), []int{exitCannotJudge}, "the worker ended early", false},
-		{"engine_killed", kill(` engine serve chromium$`), []int{exitRejected, exitCannotJudge}, "", true},
+		{"engine_killed", kill(` engine serve chromium$`), []int{exitRejected, exitCannotJudge}, "engine_gone", true},
 		{"browser_killed", func(_ *acts, browser process.Identity) error { return browser.Kill(syscall.SIGKILL) }, []int{exitRejected, exitCannotJudge}, "", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			bundle := filepath.Join(t.TempDir(), "bundle")
 			a := begin(t, nil, "run", "--rows", "film-plays", "--out", bundle)
-			browser := a.inRow(bundle)
+			browser := a.inStep(bundle, "film-plays", "type-3")
 			g.Expect(tc.cut(a, browser)).To(gomega.Succeed())
 			code := a.end()
 			g.Expect(tc.codes).To(gomega.ContainElement(code), a.out.String()+a.err.String())

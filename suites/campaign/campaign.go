@@ -332,13 +332,16 @@ func (c *conductor) judge(e worker.Event) (evidence.Verdict, error) {
 	if !planned {
 		return evidence.Verdict{}, fmt.Errorf("%w: it carried out row %q, which is not planned", ErrWorker, e.Row)
 	}
+	if e.Error != "" {
+		return evidence.Verdict{}, fmt.Errorf("%w: row %s: %s", ErrWorker, e.Row, e.Error)
+	}
 	name, err := bundle.PlaceOf(row, 1).Path()
 	if err != nil {
 		return evidence.Verdict{}, err
 	}
 	f, err := os.Open(filepath.Join(c.w.Dir(), filepath.FromSlash(name), bundle.ObservationsFile))
 	if err != nil {
-		return evidence.Verdict{}, fmt.Errorf("row %s left no observations: %w (%s)", e.Row, err, e.Error)
+		return evidence.Verdict{}, fmt.Errorf("row %s left no observations: %w", e.Row, err)
 	}
 	obs, err := bundle.ReadObservations(f)
 	if err := errors.Join(err, f.Close()); err != nil {
