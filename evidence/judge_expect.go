@@ -245,7 +245,7 @@ func covers(want matrix.EffectExpect, ev *Journal) bool {
 	if ev.Type == "load" {
 		return want.Loaded != "" && ev.File == want.Loaded
 	}
-	return want.Control == ev.Control || want.Loaded != ""
+	return want.Loaded == "" && want.Control == ev.Control
 }
 
 // journal holds M18: a report that is not the page's own is seen and named, and charged to whoever made it.

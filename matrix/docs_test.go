@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/engine-acceptance/acceptance/engine"
 	"github.com/engine-acceptance/acceptance/matrix"
 	"github.com/engine-acceptance/acceptance/matrix/strict"
 )
@@ -61,12 +62,13 @@ func TestDocs_examples_are_files_that_load(t *testing.T) {
 		found[m[1]] = m[2]
 		g.Expect(m[2]).To(Equal(embedded(t, docsFolder+m[1])), m[1])
 	}
-	g.Expect(found).To(HaveLen(4))
+	g.Expect(found).To(HaveLen(5))
 
 	m, err := matrix.Load(with(t, map[string]string{
 		"rows/mutation/discount.yaml": found["rows/mutation/discount.yaml"],
 		"rows/mutation/email.yaml":    found["rows/mutation/email.yaml"],
 		"requirements.yaml":           embedded(t, "requirements.yaml") + found["requirement.yaml"],
+		"engines/quiet.yaml":          found["engines/quiet.yaml"],
 	}), table)
 	g.Expect(err).NotTo(HaveOccurred())
 	var ids []string
@@ -76,6 +78,18 @@ func TestDocs_examples_are_files_that_load(t *testing.T) {
 	g.Expect(ids).To(Equal([]string{"discount-stays", "email-arrives[state=covered]", "email-arrives[state=inactive_tab]", "email-arrives[state=visible_tab]"}))
 	_, ok := m.Requirement("M20")
 	g.Expect(ok).To(BeTrue())
+	quiet, err := m.EngineFile("quiet")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(engine.Declaration{Claims: quiet.Claims}.Total()).To(Succeed())
+	plan, err := m.Plan(matrix.PlanRequest{Engine: "quiet", Product: engine.ProductChromium, Environment: "x11"})
+	g.Expect(err).NotTo(HaveOccurred())
+	twins := 0
+	for _, c := range plan.Rows {
+		if c.Twin {
+			twins++
+		}
+	}
+	g.Expect(twins).To(Equal(1), "the inactive tab, which it does not declare, becomes a refusal")
 
 	_, err = matrix.Load(with(t, map[string]string{"rows/mutation/mistake.yaml": embedded(t, docsFolder+"bad/mistake.yaml")}), table)
 	var e *strict.Error

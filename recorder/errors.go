@@ -25,6 +25,7 @@ type Error struct {
 	Err  error  // the cause; may be nil
 }
 
+// Error implements error.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return fmt.Sprintf("%s: %v", e.Op, e.Kind)

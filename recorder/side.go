@@ -54,7 +54,7 @@ func newSideFile(path string, h sideHeader) (*sideFile, error) {
 		return nil, err
 	}
 	s := &sideFile{f: f, w: bufio.NewWriter(f), fps: h.FPS}
-	if err := s.line(h); err == nil {
+	if err = s.line(h); err == nil {
 		err = s.w.Flush()
 	}
 	if err != nil {

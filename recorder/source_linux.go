@@ -38,7 +38,6 @@ type x11 struct {
 	segs     []*segment
 	pane     *segment // the target's pixels at full size
 	win      xproto.Window
-	mapped   bool
 	ww, wh   int
 	pixmap   xproto.Pixmap
 	redirect bool

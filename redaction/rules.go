@@ -37,6 +37,7 @@ type SecretError struct {
 	Detail string
 }
 
+// Error implements error. It never holds the secret.
 func (e *SecretError) Error() string {
 	return fmt.Sprintf("redaction rule %q: %v: %s", e.ID, e.Kind, e.Detail)
 }
@@ -140,7 +141,7 @@ func NewRules(secrets []Secret, opts Options) (*Rules, error) {
 		claim(t.ID)
 	}
 	for _, s := range secrets {
-		if kind, detail := unsafeSecret(s.Value); kind != nil {
+		if detail, kind := unsafeSecret(s.Value); kind != nil {
 			refuse(s.ID, kind, "%s", detail)
 			continue
 		}
@@ -185,26 +186,27 @@ func NewRules(secrets []Secret, opts Options) (*Rules, error) {
 
 func replacement(id string) []byte { return []byte("[redacted:" + id + "]") }
 
-func unsafeSecret(v string) (kind error, detail string) {
+// unsafeSecret says why a secret cannot be redacted safely: the kind is nil when it can.
+func unsafeSecret(v string) (detail string, kind error) {
 	distinct := map[byte]bool{}
 	for i := range len(v) {
 		distinct[v[i]] = true
 	}
 	switch {
 	case len(v) < MinSecretBytes:
-		return ErrSecretTooShort, fmt.Sprintf("got %d bytes, want at least %d", len(v), MinSecretBytes)
+		return fmt.Sprintf("got %d bytes, want at least %d", len(v), MinSecretBytes), ErrSecretTooShort
 	case len(v) > maxSecretBytes:
-		return ErrSecretUnsafe, fmt.Sprintf("got %d bytes, want at most %d", len(v), maxSecretBytes)
+		return fmt.Sprintf("got %d bytes, want at most %d", len(v), maxSecretBytes), ErrSecretUnsafe
 	case len(distinct) < 4:
-		return ErrSecretTooShort, fmt.Sprintf("got %d different bytes, want at least 4", len(distinct))
+		return fmt.Sprintf("got %d different bytes, want at least 4", len(distinct)), ErrSecretTooShort
 	case !utf8.ValidString(v):
-		return ErrSecretUnsafe, "it is not UTF-8"
+		return "it is not UTF-8", ErrSecretUnsafe
 	case strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r == 0x7f || r == '"' || r == '\\' }):
-		return ErrSecretUnsafe, "it holds a quote, a backslash or a control character"
+		return "it holds a quote, a backslash or a control character", ErrSecretUnsafe
 	case allDigits([]byte(v)) && (v[0] == '9' || v[len(v)-1] == '9'):
-		return ErrSecretUnsafe, "it is a number that begins or ends in 9"
+		return "it is a number that begins or ends in 9", ErrSecretUnsafe
 	}
-	return nil, ""
+	return "", nil
 }
 
 func allDigits(b []byte) bool {

@@ -79,7 +79,7 @@ func NewScanner(canaries []Canary) (*Scanner, error) {
 	s.targets = append(slices.Clone(canaries), s.control)
 	var errs []error
 	for i, c := range s.targets {
-		if kind, detail := unsafeSecret(c.Value); kind != nil {
+		if detail, kind := unsafeSecret(c.Value); kind != nil {
 			errs = append(errs, &SecretError{c.ID, kind, detail})
 			continue
 		}

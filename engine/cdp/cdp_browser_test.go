@@ -255,9 +255,9 @@ func TestDesk(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(time.Since(start)).To(BeNumerically("<", time.Second))
 		})
-		sess, err := b.link.page(ctx, "")
+		_, err := b.link.page(ctx, "")
 		g.Expect(err).To(HaveOccurred())
-		sess, err = b.link.page(ctx, targetOf(parked.Key))
+		sess, err := b.link.page(ctx, targetOf(parked.Key))
 		g.Expect(err).NotTo(HaveOccurred())
 		p := sess.send("Page.handleJavaScriptDialog", map[string]bool{"accept": true})
 		p.through = true

@@ -242,9 +242,8 @@ type Browser struct {
 	// epoch counts the connections to this browser.
 	epoch int
 
-	lost      chan struct{}
-	closeOnce sync.Once
-	closing   sync.Mutex
+	lost    chan struct{}
+	closing sync.Mutex
 }
 
 // connect waits for the endpoint, connects, and proves that the endpoint is the child's: the browser says its own pid.

@@ -52,7 +52,7 @@ func play(role string) int {
 	case "deaf":
 		signal.Notify(stop, syscall.SIGTERM)
 	}
-	signal.Notify(stop, syscall.SIGUSR1)
+	signal.Notify(stop, os.Interrupt)
 	<-stop // lives until it is killed
 	return 0
 }

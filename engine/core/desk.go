@@ -11,7 +11,6 @@ type deskWatch struct {
 	e    *Engine
 	proc *process
 	obs  engine.DeskObserver
-	done bool
 }
 
 // watchDesk starts to watch for one operation. With the first operation in flight, what was seen since the last one becomes

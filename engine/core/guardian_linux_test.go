@@ -69,7 +69,6 @@ func (a realAdapter) Launch(ctx context.Context, spec engine.LaunchSpec) (engine
 // realNative knows the real process; the windows are those of the fake.
 type realNative struct {
 	engine.NativePlatform
-	b *realBrowser
 }
 
 func (n realNative) SameProcess(_ context.Context, p engine.Process) error { return native.Same(p) }

@@ -11,7 +11,7 @@ import (
 func bindings() []Mutant {
 	return []Mutant{
 		{Name: "binds-the-first-window", Seam: SeamStore, Text: "gives the first bound window for every window", Rows: []string{"several-windows"},
-			Kills: kills("B3", "effect_missing", "B3", "effect_wrong"),
+			Kills: kills("B3", "effect_missing", "B3", "effect_wrong", "M17", "receipt_untrue"),
 			parts: func(p *Parts) { p.Wrap = func(n engine.Engine) engine.Engine { return &firstWindow{n: n} } }},
 		{Name: "guesses-between-twins", Seam: SeamReceipt, Text: "takes the older of two windows that both fit, and calls it exact", Rows: []string{"twins-of-the-person"},
 			Kills: kills("B5", "refusal_missing"),
@@ -19,22 +19,35 @@ func bindings() []Mutant {
 	}
 }
 
-// firstWindow remembers the first window that it bound.
+// firstWindow answers every bind with the first target that the row was given, and every snapshot of it with the first snapshot.
 type firstWindow struct {
-	n      next
-	window any
+	n        next
+	binds    int
+	target   *engine.Target
+	snapshot *engine.Snapshot
 }
 
 // Call implements [engine.Engine].
 func (f *firstWindow) Call(ctx context.Context, op engine.Operation, args json.RawMessage) (engine.Result, error) {
-	m := fields(args)
-	if op == engine.OpState && m["mode"] == string(engine.ModeBind) {
-		if f.window == nil {
-			f.window = m["window_id"]
+	mode := text(args, "mode")
+	switch {
+	case op != engine.OpState:
+	case mode == string(engine.ModeBind):
+		// The arrangement binds once, the row twice.
+		if f.binds++; f.binds == 3 {
+			return engine.Result{Status: engine.StatusOK, Target: f.target}, nil
 		}
-		args = with(args, "window_id", f.window)
+	case f.snapshot != nil:
+		return engine.Result{Status: engine.StatusOK, Snapshot: f.snapshot}, nil
 	}
-	return f.n.Call(ctx, op, args)
+	r, err := f.n.Call(ctx, op, args)
+	if r.Target != nil {
+		f.target = r.Target
+	}
+	if r.Snapshot != nil {
+		f.snapshot = r.Snapshot
+	}
+	return r, err
 }
 
 // guesses answers an ambiguity with the target that it bound last.

@@ -24,7 +24,7 @@ func desks() []Mutant {
 		one("raises-its-window", "raises the browser's window and lowers it again", raiseAndLower, "D2", "cover_changed", "D2", "stacking_changed", "D5", "window_above_person"),
 		one("warps-the-pointer", "warps the pointer and back", warp, "D3", "pointer_moved", "D3", "pointer_warped"),
 		one("types-into-the-desk", "presses a key through XTEST, which the focused window gets", pressKey, "D4", "input_leaked"),
-		one("grabs-the-keyboard", "grabs the keyboard for half a second", grabKeyboard, "D1", "focus_left", "D6", "keyboard_grabbed", "D7", "person_input_lost"),
+		one("grabs-the-keyboard", "grabs the keyboard for half a second", grabKeyboard, "D6", "keyboard_grabbed", "D7", "person_input_lost"),
 		{Name: "steals-the-focus-later", Seam: SeamDesk, Text: "takes the focus 20 ms after its reply", Rows: rows, Kills: kills("D1", "focus_left"),
 			parts: around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
 				r, err := n.Call(ctx, op, args)
@@ -68,34 +68,22 @@ func stealFocus(c *xgb.Conn, root xproto.Window) {
 	xproto.SetInputFocus(c, now.RevertTo, now.Focus, xproto.TimeCurrentTime)
 }
 
-// frames lists the mapped children of the root, bottom to top.
-func frames(c *xgb.Conn, root xproto.Window) []xproto.Window {
+// raiseAndLower puts a large window on top, past the window manager, and back to exactly where it was among all children of the root.
+func raiseAndLower(c *xgb.Conn, root xproto.Window) {
 	tree, err := xproto.QueryTree(c, root).Reply()
 	if err != nil {
-		return nil
-	}
-	var out []xproto.Window
-	for _, w := range tree.Children {
-		if a, err := xproto.GetWindowAttributes(c, w).Reply(); err == nil && a.MapState == xproto.MapStateViewable && a.Class == xproto.WindowClassInputOutput {
-			out = append(out, w)
-		}
-	}
-	return out
-}
-
-// raiseAndLower puts the lowest window on top, past the window manager, and back: from its frame no stacking message is needed.
-func raiseAndLower(c *xgb.Conn, root xproto.Window) {
-	all := frames(c, root)
-	if len(all) < 2 {
 		return
 	}
-	for i, w := range all[:len(all)-1] {
-		g, err := xproto.GetGeometry(c, xproto.Drawable(w)).Reply()
-		if err != nil || g.Width < 500 {
+	for i, w := range tree.Children[:max(0, len(tree.Children)-1)] {
+		a, err := xproto.GetWindowAttributes(c, w).Reply()
+		if err != nil || a.MapState != xproto.MapStateViewable || a.Class != xproto.WindowClassInputOutput {
+			continue
+		}
+		if g, err := xproto.GetGeometry(c, xproto.Drawable(w)).Reply(); err != nil || g.Width < 500 {
 			continue
 		}
 		xproto.ConfigureWindow(c, w, xproto.ConfigWindowStackMode, []uint32{xproto.StackModeAbove})
-		xproto.ConfigureWindow(c, w, xproto.ConfigWindowSibling|xproto.ConfigWindowStackMode, []uint32{uint32(all[i+1]), xproto.StackModeBelow})
+		xproto.ConfigureWindow(c, w, xproto.ConfigWindowSibling|xproto.ConfigWindowStackMode, []uint32{uint32(tree.Children[i+1]), xproto.StackModeBelow})
 		return
 	}
 }

@@ -10,7 +10,7 @@ import (
 // generations are defects of what must become stale.
 func generations() []Mutant {
 	return []Mutant{
-		{Name: "pretends-after-a-cut", Seam: SeamReceipt, Text: "answers with a sound receipt after the connection is gone", Rows: []string{"cut-while-idle"},
+		{Name: "pretends-after-a-cut", Seam: SeamReceipt, Text: "answers with a sound receipt after the connection is gone", Rows: []string{"cut-then-rebind"},
 			Kills: kills("G1", "stale_accepted", "M17", "receipt_untrue"),
 			parts: around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
 				r, err := n.Call(ctx, op, args)

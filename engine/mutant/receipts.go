@@ -21,7 +21,7 @@ func edited(edit func(op engine.Operation, r *engine.Receipt)) func(*Parts) {
 // receipts are engines that do the right thing and say something else.
 func receipts() []Mutant {
 	return []Mutant{
-		{Name: "sells-synthetic-as-trusted", Seam: SeamReceipt, Text: "reports script clicks as trusted input", Rows: []string{"click-dom*"},
+		{Name: "sells-synthetic-as-trusted", Seam: SeamReceipt, Text: "reports script clicks as trusted input", Rows: []string{"click-by-script*"},
 			Kills: kills("M17", "receipt_untrue", "M4", "receipt_unexpected"),
 			parts: edited(func(_ engine.Operation, r *engine.Receipt) {
 				if r.Trust == engine.TrustDOMEvent {
@@ -36,7 +36,7 @@ func receipts() []Mutant {
 				}
 			})},
 		{Name: "invents-a-side-effect", Seam: SeamReceipt, Text: "declares that typing moved the pointer", Rows: []string{"receipt-type-confirmed"},
-			Kills: kills("M17", "receipt_untrue"),
+			Kills: kills("M17", "receipt_untrue", "M17", "receipt_unexpected"),
 			parts: edited(func(op engine.Operation, r *engine.Receipt) {
 				if op == engine.OpType {
 					r.SideEffects.MovedPointer = true

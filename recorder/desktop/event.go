@@ -78,7 +78,6 @@ func (r *ring) add(e entry) uint64 {
 			fresh = old[:0]
 			copy(r.chunks, r.chunks[1:])
 			r.chunks[n-1] = fresh
-			n--
 		} else {
 			fresh = make([]entry, 0, chunkEvents)
 			r.chunks = append(r.chunks, fresh)

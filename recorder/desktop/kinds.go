@@ -155,6 +155,7 @@ func Kinds() []Kind {
 // IsRequest reports whether the kind is a client's request rather than an effect.
 func (k Kind) IsRequest() bool { return k >= ReqFocus && k < kindCount }
 
+// String is the name that the log is written with; an unknown value says its number.
 func (k Kind) String() string { return nameOf(kindNames[:], int(k)) }
 
 // MarshalText writes the kind's name.
@@ -186,6 +187,7 @@ const (
 
 var channelNames = [channelCount]string{"none", "core", "input", "record", "selection", "output", "control", "query"}
 
+// String is the name that the log is written with; an unknown value says its number.
 func (c Channel) String() string { return nameOf(channelNames[:], int(c)) }
 
 // MarshalText writes the channel's name.
@@ -218,6 +220,7 @@ const (
 
 var roleNames = [roleCount]string{"none", "root", "person", "bystander", "target", "sibling", "harness", "other"}
 
+// String is the name that the log is written with; an unknown value says its number.
 func (r WindowRole) String() string { return nameOf(roleNames[:], int(r)) }
 
 // MarshalText writes the role's name.

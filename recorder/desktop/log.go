@@ -48,6 +48,7 @@ type ChannelError struct {
 	Err       error
 }
 
+// Error implements error.
 func (e *ChannelError) Error() string {
 	if e.Extension != "" {
 		return fmt.Sprintf("guard channel %s (%s): %v", e.Channel, e.Extension, e.Err)

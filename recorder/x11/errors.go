@@ -46,6 +46,7 @@ type XError struct {
 	Sequence uint16 // low 16 bits of the request's sequence number
 }
 
+// Error implements error.
 func (e *XError) Error() string {
 	return fmt.Sprintf("x error %d (value 0x%x) for request %d.%d", e.Code, e.Value, e.Major, e.Minor)
 }
@@ -63,6 +64,7 @@ type ExtensionError struct {
 	Got  string
 }
 
+// Error implements error.
 func (e *ExtensionError) Error() string {
 	if e.Want == "" {
 		return fmt.Sprintf("extension %q is absent", e.Name)

@@ -42,7 +42,7 @@ func (a *Attempt) filmFacts(o *evidence.Film, r recorder.FilmReport, c recorder.
 
 // filmTail is how far before the end of the clean-up the last capture may lie: frames are held for later mask reports, and a loaded machine
 // captures late.
-const filmTail = time.Second
+const filmTail = 2 * time.Second
 
 // firstStep is when the row's first step began and its last one ended; the row's own begin and now when it had none.
 func (a *Attempt) firstStep() (first, last int64) {

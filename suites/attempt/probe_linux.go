@@ -86,7 +86,9 @@ func (p *Probes) Stop(ctx context.Context) error {
 	}
 	requests := 0
 	for _, ev := range a.Stage.Log.Between(p.from, to) {
-		if slices.ContainsFunc(tree, func(e process.Entry) bool { return e.PID == ev.PID }) && (ev.Kind.IsRequest() || ev.Kind == desktop.ClientStarted) {
+		// A client that was gone before the server could be asked has no process; with nobody else starting clients it counts as the engine's.
+		ours := ev.PID == 0 || slices.ContainsFunc(tree, func(e process.Entry) bool { return e.PID == ev.PID })
+		if ours && (ev.Kind.IsRequest() || ev.Kind == desktop.ClientStarted) {
 			requests++
 		}
 	}

@@ -67,7 +67,7 @@ func (r *role) open(ctx context.Context) (err error) {
 			return err
 		}
 		if !there {
-			return fmt.Errorf("X server has no extension %s", name)
+			return fmt.Errorf("the X server has no extension %s", name)
 		}
 	}
 	if _, err := c.Call(ctx, xwire.Req(r.xi, 47).U16(2, 2)); err != nil { // XIQueryVersion

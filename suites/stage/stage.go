@@ -130,7 +130,7 @@ func Open(ctx context.Context, cfg Config) (_ *Stage, err error) {
 		return nil, err
 	}
 	attribute := fixtures.NewAttributor(s.browserRoots)
-	if s.Pages, err = fixtures.Start(context.WithoutCancel(ctx), fixtures.Config{Attribute: attribute.Owner, EchoBudget: echoBudget}); err != nil {
+	if s.Pages, err = fixtures.Start(context.WithoutCancel(ctx), fixtures.Config{Attribute: attribute.Owner, EchoBudget: echoBudget, Heartbeat: heartbeat}); err != nil {
 		return nil, err
 	}
 	if s.command, err = s.reachable(cfg); err != nil {
@@ -177,6 +177,10 @@ func (s *Stage) seat(ctx context.Context, cfg Config) error {
 
 // echoBudget bounds how long pages may take to echo: a loaded machine of two cores was seen to need more than the server's own second.
 const echoBudget = 3 * time.Second
+
+// heartbeat is how often each page is asked for its masks. A frame of the film is held for 200 ms and shows the covered window only when a
+// later answer is in by then, so that several must fit into that time.
+const heartbeat = 40 * time.Millisecond
 
 // home is where the person's window is when no browser is to be covered.
 var home = xwire.Rect{X: 60, Y: 60, Width: 900, Height: 660}

@@ -33,17 +33,17 @@ func Cookie(path, display string) ([]byte, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("X cookie: %w", err)
+		return nil, fmt.Errorf("the X cookie: %w", err)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, 1<<20))
 	if err != nil {
-		return nil, fmt.Errorf("X cookie: %w", err)
+		return nil, fmt.Errorf("the X cookie: %w", err)
 	}
 	return findCookie(b, display)
 }
 
-var errNoCookie = errors.New("X cookie: none for this display")
+var errNoCookie = errors.New("the X cookie: none for this display")
 
 func findCookie(b []byte, display string) ([]byte, error) {
 	field := func() ([]byte, bool) {

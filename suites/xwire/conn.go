@@ -28,7 +28,7 @@ var le = binary.LittleEndian
 
 // Errors of a connection.
 var (
-	ErrClosed   = errors.New("X connection is closed")
+	ErrClosed   = errors.New("the X connection is closed")
 	ErrOverflow = fmt.Errorf("more than %d X events were not taken", maxQueue)
 )
 
@@ -42,7 +42,7 @@ func (e *AddressError) Error() string { return fmt.Sprintf("display %q: want :NU
 type RefusedError struct{ Reason string }
 
 // Error implements error.
-func (e *RefusedError) Error() string { return "X server refused the connection: " + e.Reason }
+func (e *RefusedError) Error() string { return "the X server refused the connection: " + e.Reason }
 
 // ProtocolError is an X error that answers a request.
 type ProtocolError struct {
@@ -182,7 +182,7 @@ func (c *Conn) handshake(r io.Reader, cookie []byte) error {
 }
 
 func (c *Conn) parseSetup(b []byte) error {
-	short := errors.New("X setup is too short")
+	short := errors.New("the X setup is too short")
 	if len(b) < 32 {
 		return short
 	}
@@ -228,7 +228,7 @@ func (c *Conn) loop(r io.Reader) error {
 		if b[0] == 1 || b[0]&0x7f == 35 {
 			n := int64(le.Uint32(b[4:])) * 4
 			if n > maxReply {
-				return fmt.Errorf("X message of %d bytes, more than %d", n, maxReply)
+				return fmt.Errorf("the X message of %d bytes, more than %d", n, maxReply)
 			}
 			if n > 0 {
 				more := make([]byte, 32+n)
@@ -330,7 +330,7 @@ func (c *Conn) Call(ctx context.Context, r *Request) ([]byte, error) {
 		c.mu.Lock()
 		delete(c.calls, seq)
 		c.mu.Unlock()
-		return nil, fmt.Errorf("X request %d: no reply: %w", r.b[0], ctx.Err())
+		return nil, fmt.Errorf("the X request %d: no reply: %w", r.b[0], ctx.Err())
 	}
 }
 

@@ -79,7 +79,7 @@ func (r Rect) Overlap(o Rect) int {
 	return w * h
 }
 
-var errShort = errors.New("X reply is too short")
+var errShort = errors.New("the X reply is too short")
 
 func (c *Conn) call(ctx context.Context, r *Request, least int) ([]byte, error) {
 	b, err := c.Call(ctx, r)
