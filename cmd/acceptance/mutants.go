@@ -39,8 +39,10 @@ type killedMutant struct {
 	Reported []mutant.Kill `json:"reported"`
 	Decision string        `json:"decision"`
 	Rows     int           `json:"rows"`
-	Agrees   bool          `json:"agrees"`
-	Error    string        `json:"error,omitempty"`
+	// Unjudged counts the rows that could not be judged; what they found says nothing about the mutant.
+	Unjudged int    `json:"unjudged"`
+	Agrees   bool   `json:"agrees"`
+	Error    string `json:"error,omitempty"`
 }
 
 // mutantsCommand runs engines that are wrong on purpose, and compares what they are killed for with what they declare.
@@ -183,17 +185,27 @@ func tryMutant(ctx context.Context, m *matrix.Matrix, x mutant.Mutant, dir strin
 		return fail(err)
 	}
 	k.Rows = len(r.Verdicts)
-	k.Reported = reported(r.Verdicts)
+	k.Reported, k.Unjudged = reported(r.Verdicts)
 	// A mutant is a defect of the engine, whatever the state of the tree that it was built from.
 	k.Decision = evidence.Decide(*plan, r.Verdicts, evidence.Standing{Verified: r.Finished, Clean: true}).Decision.String()
 	k.Agrees = k.Decision == evidence.NotSupported.String() && (x.Coward || sameKills(k.Declared, k.Reported))
+	if !k.Agrees && k.Unjudged > 0 && !x.Coward {
+		k.Error = plural(k.Unjudged, "row") + " could not be judged"
+	}
 	return k, r
 }
 
-// reported is the set of pairs that the rows of a run found.
-func reported(verdicts []evidence.Verdict) []mutant.Kill {
-	var out []mutant.Kill
+// reported is the set of pairs that the failed rows of a run found, and how many rows could not be judged.
+func reported(verdicts []evidence.Verdict) (out []mutant.Kill, unjudged int) {
 	for _, v := range verdicts {
+		switch v.Outcome {
+		case evidence.Fail, evidence.Flaky:
+		case evidence.Pass, evidence.NotApplicable:
+			continue
+		default:
+			unjudged++
+			continue
+		}
 		for _, f := range v.Findings {
 			k := mutant.Kill{Requirement: string(f.Requirement), Reason: string(f.Reason)}
 			if !slices.Contains(out, k) {
@@ -202,7 +214,7 @@ func reported(verdicts []evidence.Verdict) []mutant.Kill {
 		}
 	}
 	sortKills(out)
-	return out
+	return out, unjudged
 }
 
 func sortKills(k []mutant.Kill) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,7 +177,7 @@ func finishRun(std streams, cfg campaign.Config, r campaign.Result, err error, a
 			return exitCannotJudge
 		}
 	} else if err == nil {
-		printRuling(std.out, cfg.Plan, r.Ruling)
+		printRuling(std.out, cfg.Plan, r.Ruling, campaign.StandingOf(r.Provenance).Limits)
 		fmt.Fprintf(std.out, "bundle    %s (%d files, %.1f MB, %s)\nreport    %s\n", s.Bundle, r.Files, float64(r.Bytes)/1e6, signerWords(r.Signer), s.Report)
 	}
 	switch {
@@ -213,8 +214,9 @@ func runCode(verdicts []evidence.Verdict) int {
 	return code
 }
 
-// printRuling prints a decision and the first reasons for it.
-func printRuling(w io.Writer, p matrix.Plan, r evidence.Ruling) {
+// printRuling prints a decision, the first reasons for it, and its limits: those of the decision, and those of where it was made, which hold
+// whatever was decided.
+func printRuling(w io.Writer, p matrix.Plan, r evidence.Ruling, standing []string) {
 	fmt.Fprintf(w, "\ndecision  %s on %s (%s): %s\n", p.Engine, p.Product, p.Environment, strings.ToUpper(r.Decision.String()))
 	const most = 5
 	for i, reason := range r.Reasons {
@@ -224,7 +226,13 @@ func printRuling(w io.Writer, p matrix.Plan, r evidence.Ruling) {
 		}
 		fmt.Fprintf(w, "          %s\n", reason)
 	}
-	for _, limit := range r.Limits {
+	limits := slices.Clone(r.Limits)
+	for _, limit := range standing {
+		if !slices.Contains(limits, limit) {
+			limits = append(limits, limit)
+		}
+	}
+	for _, limit := range limits {
 		fmt.Fprintf(w, "limit     %s\n", limit)
 	}
 	counts := []string{}

@@ -75,6 +75,9 @@ type Result struct {
 // DefaultWorkers is how many desks a run opens: two rows at once were measured at half a core together, so that two cores are not starved.
 const DefaultWorkers = 2
 
+// NoCommit is what films show in the place of a commit where there is no repository.
+const NoCommit = "none"
+
 // ErrWorker says that the worker ended before every row was carried out.
 var ErrWorker = errors.New("the worker ended early")
 
@@ -94,7 +97,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	for _, row := range cfg.Plan.Rows {
 		c.rows[row.ID] = row
 	}
-	if err := c.conduct(ctx, repo.Commit); err != nil {
+	if err := c.conduct(ctx, or(repo.Commit, NoCommit)); err != nil {
 		return r, err
 	}
 	r.Verdicts = w.Verdicts()
