@@ -17,6 +17,7 @@ import (
 	"github.com/engine-acceptance/acceptance/evidence"
 	"github.com/engine-acceptance/acceptance/evidence/statement"
 	"github.com/engine-acceptance/acceptance/matrix"
+	"github.com/engine-acceptance/acceptance/suites/worker"
 )
 
 // said is what a command printed, and its exit code.
@@ -331,4 +332,17 @@ func TestReported_counts_what_failed_rows_found(t *testing.T) {
 	})
 	g.Expect(got).To(gomega.Equal([]mutant.Kill{{Requirement: "M5", Reason: "effect_wrong"}}))
 	g.Expect(unjudged).To(gomega.Equal(2))
+}
+
+// Three findings are shown of a row: those that were seen first, since they are most often why.
+func TestProgress_shows_what_was_seen_first(t *testing.T) {
+	g := gomega.NewWithT(t)
+	var errs bytes.Buffer
+	p := newProgress(streams{err: &errs}, 1, false)
+	p.event(worker.Event{Kind: "row", Row: "r", Outcome: evidence.HarnessError, TookMS: 1500, Finding: []evidence.Finding{
+		{Requirement: "B1", Reason: "precondition_unmet", Observation: 0, Text: "missing"}, {Requirement: "D7", Reason: "too_few_seen", Observation: 17, Text: "third"},
+		{Requirement: "J5", Reason: "harness_fault", Observation: 2, Text: "first"}, {Requirement: "J9", Reason: "too_few_seen", Observation: 4, Text: "second"},
+	}})
+	g.Expect(errs.String()).To(gomega.Equal("  1/1  harness_error       1.5 s  r\n" +
+		"           J5 harness_fault, step : first\n           J9 too_few_seen, step : second\n           D7 too_few_seen, step : third\n            and 1 more\n"))
 }

@@ -118,7 +118,9 @@ func runCommand(ctx context.Context, args []string, std streams) int {
 	cfg.Progress = show.event
 	fmt.Fprintf(std.err, "acceptance: %s on %s, %s, %s planned, plan %s\n", plan.Engine, plan.Product, plan.Environment, plural(len(plan.Rows), "row"), plan.Digest[:12])
 	result, err := campaign.Run(ctx, cfg)
-	show.end()
+	if !errors.Is(err, bundle.ErrExists) {
+		show.end()
+	}
 	return finishRun(std, cfg, result, err, *asJSON)
 }
 
