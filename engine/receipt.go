@@ -1,7 +1,7 @@
 package engine
 
 // Receipt says what an operation did, in fields that outside observation can contradict. Every field is always present; the schema is
-// published as schema/receipt.json.
+// published as engine/mcp/schema/result.json, and with every tool over MCP.
 type Receipt struct {
 	Operation Operation `json:"operation"`
 	Action    Action    `json:"action,omitempty"`

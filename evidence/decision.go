@@ -139,6 +139,15 @@ func Decide(p matrix.Plan, verdicts []Verdict, s Standing) Ruling {
 			}
 		}
 	}
+	for _, group := range p.CoreAny {
+		if !slices.ContainsFunc(group, func(id matrix.RequirementID) bool { return covered[id] || slices.Contains(p.CoreMissing, id) }) {
+			missing = append(missing, fmt.Sprintf("none of the core requirements %v was run", group))
+		}
+	}
+	for _, feature := range p.FeatureMissing {
+		missing = append(missing, fmt.Sprintf("feature %s is claimed and has no row for each of its requirements", feature))
+	}
+	limits := slices.Concat(p.Limits, s.Limits)
 	open := slices.Concat(harnessFails, missing, coreOpen)
 	r.Incomplete = len(open) > 0
 	switch {
@@ -150,8 +159,8 @@ func Decide(p matrix.Plan, verdicts []Verdict, s Standing) Ruling {
 		r.Decision, r.Reasons = Undetermined, open
 	case p.Ceiling != "supported":
 		r.Decision, r.Reasons = Experimental, []string{fmt.Sprintf("environment %s allows %q at most", p.Environment, p.Ceiling)}
-	case len(s.Limits) > 0 || len(p.NotApplicable) > 0:
-		r.Decision, r.Limits = SupportedWithLimits, slices.Clone(s.Limits)
+	case len(limits) > 0 || len(p.NotApplicable) > 0:
+		r.Decision, r.Limits = SupportedWithLimits, limits
 		for _, id := range sortedKeys(p.NotApplicable) {
 			r.Limits = append(r.Limits, fmt.Sprintf("%s does not apply: %s", id, p.NotApplicable[id]))
 		}

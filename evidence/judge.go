@@ -65,9 +65,8 @@ type judgement struct {
 	obs      []Observation
 	findings []Finding
 	// stepCalls holds the call of each step, in order; calls that arranged the desk are under their own names.
-	stepCalls  map[string][]Observation
-	steps      map[string]matrix.Step
-	notOffered bool
+	stepCalls map[string][]Observation
+	steps     map[string]matrix.Step
 }
 
 // add records a finding once: the same requirement, reason and step is one finding, shown by its first observation.

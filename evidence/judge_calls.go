@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/engine-acceptance/acceptance/engine"
@@ -154,7 +155,7 @@ func (j *judgement) receipt(o Observation) {
 			j.add("M17", ReasonReceiptUntrue, o, "%s says confirmed; no page of %s reported any effect", c.Operation, c.Page)
 		}
 	case engine.EffectUnverifiable, engine.EffectSuspectedNoop, engine.EffectUnknown, engine.EffectPartial:
-		if saw && confirmable[c.Operation] && !j.secretTyped(o) {
+		if saw && confirmable[c.Operation] && !j.secretTyped(o) && j.arrivedAsAsked(o) {
 			j.add("M17", ReasonEffectUnconfirmed, o, "%s says %s; the page reported the effect, and it can be read back", c.Operation, r.Effect)
 		}
 	default:
@@ -226,6 +227,22 @@ func (j *judgement) effectsOf(o Observation) (saw, trusted, untrusted bool) {
 func (j *judgement) secretTyped(o Observation) bool {
 	for _, e := range j.of(KindJournal) {
 		if e.MonoNS >= o.Call.StartNS && e.MonoNS <= o.Call.ClosedNS && e.Journal.Page == o.Call.Page && e.Journal.ValueDigest != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// arrivedAsAsked reports that what a call asked for can be read back as it was asked: for typing, that the page reported a value that holds
+// the text. A page that rewrites its input holds something else, and an engine that then claims nothing is honest.
+func (j *judgement) arrivedAsAsked(o Observation) bool {
+	if o.Call.Operation != engine.OpType {
+		return true
+	}
+	text := j.steps[o.Step].Text("text")
+	for _, e := range j.of(KindJournal) {
+		if e.MonoNS >= o.Call.StartNS && e.MonoNS <= o.Call.ClosedNS && e.Journal.Page == o.Call.Page && strings.Contains(e.Journal.Value, text) &&
+			(e.Journal.Type == "input" || e.Journal.Type == "change" || e.Journal.Type == "state") {
 			return true
 		}
 	}

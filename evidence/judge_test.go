@@ -24,7 +24,7 @@ func ptr[T any](v T) *T { return &v }
 func typeRow() matrix.Contract {
 	return matrix.Contract{ID: "type-unicode[state=covered]", Stem: "type-unicode", Requirement: "M5", Duty: matrix.DutyEngine, Product: engine.ProductChromium,
 		Environment: "x11", Needs: &engine.Capability{Action: engine.ActionType, Route: engine.RouteTrustedInput, Delivery: engine.DeliveryBackground, State: engine.StateCovered},
-		Launch: matrix.LaunchShared, Steps: []matrix.Step{{Name: "bind-1", Verb: "bind"}, {Name: "act", Verb: "type", Background: true}},
+		Launch: matrix.LaunchShared, Steps: []matrix.Step{{Name: "bind-1", Verb: "bind"}, {Name: "act", Verb: "type", Args: map[string]any{"text": "Ada"}, Background: true}},
 		Expect: matrix.Expect{Effect: []matrix.EffectExpect{{Page: "w/tab 1", Control: "full-name", Value: ptr("Ada")}}, Elsewhere: "silent",
 			Receipt: []matrix.ReceiptExpect{{Of: "act", Effect: []engine.Effect{engine.EffectConfirmed}, Trust: engine.TrustTrustedInput}}},
 		Budget: 5 * time.Second}
@@ -248,6 +248,16 @@ func cases() []vector {
 			o.Call.Receipt.Effect = engine.EffectUnverifiable
 			return o
 		}()), Fail, "M17 effect_unconfirmed, M5 receipt_unexpected"},
+		{"unconfirmed_where_the_page_rewrites", func() matrix.Contract {
+			c := ty
+			c.Expect.Effect = []matrix.EffectExpect{{Page: "w/tab 1", Control: "full-name", Value: ptr("ADA")}}
+			c.Expect.Receipt = nil
+			return c
+		}(), frame(ty, bindCall(), event("w/tab 1", "full-name", "input", "ADA", true), func() Observation {
+			o := typeCall()
+			o.Call.Receipt.Effect = engine.EffectUnverifiable
+			return o
+		}()), Pass, ""},
 		{"synthetic_sold_as_trusted", ty, frame(ty, bindCall(), event("w/tab 1", "full-name", "input", "Ada", false), typeCall()), Fail, "M17 receipt_untrue"},
 		{"delivered_fewer_than_confirmed", ty, frame(ty, bindCall(), event("w/tab 1", "full-name", "input", "Ada", true), func() Observation {
 			o := typeCall()
@@ -448,6 +458,10 @@ func TestDecide(t *testing.T) {
 		"not_applicable_without_a_reason":       {nil, verdicts(Pass, NotApplicable, Pass), ok, Undetermined},
 		"not_applicable_with_a_reviewed_reason": {func(p *matrix.Plan) { p.NotApplicable = map[matrix.RequirementID]string{"S1": "reviewed"} }, verdicts(Pass, NotApplicable, Pass), ok, SupportedWithLimits},
 		"deliver_is_never_not_applicable":       {func(p *matrix.Plan) { p.NotApplicable = map[matrix.RequirementID]string{"M5": "reviewed"} }, verdicts(NotApplicable, Pass, Pass), ok, Undetermined},
+		"a_claimed_feature_without_rows":        {func(p *matrix.Plan) { p.FeatureMissing = []string{"reconnect"} }, verdicts(Pass, Pass, Pass), ok, Undetermined},
+		"none_of_a_core_group_was_run":          {func(p *matrix.Plan) { p.CoreAny = [][]matrix.RequirementID{{"M3", "M4"}} }, verdicts(Pass, Pass, Pass), ok, Undetermined},
+		"one_of_a_core_group_was_run":           {func(p *matrix.Plan) { p.CoreAny = [][]matrix.RequirementID{{"M3", "M5"}} }, verdicts(Pass, Pass, Pass), ok, Supported},
+		"a_limit_of_the_environment":            {func(p *matrix.Plan) { p.Limits = []string{"single uid"} }, verdicts(Pass, Pass, Pass), ok, SupportedWithLimits},
 		"an_empty_plan":                         {func(p *matrix.Plan) { p.Rows, p.CoreDeliver, p.CoreHold = nil, nil, nil }, nil, ok, Undetermined},
 	} {
 		t.Run(name, func(t *testing.T) {

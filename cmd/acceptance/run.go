@@ -37,7 +37,17 @@ func planOf(m *matrix.Matrix, r request) (*matrix.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.Plan(matrix.PlanRequest{Engine: file.Name, Product: file.Products[0].Product, Environment: file.Environments[0], Select: r.rows})
+	return m.Plan(matrix.PlanRequest{Engine: file.Name, Product: file.Products[0].Product, Environment: environmentOf(file), Select: r.rows})
+}
+
+// environmentOf is the environment that this process can give: as an ordinary user engine and browsers have our own uid, which is an
+// environment of its own because the engine's separation from the bundle is then not enforced by the kernel.
+func environmentOf(file *matrix.EngineFile) matrix.EnvironmentID {
+	const shared = "x11-user"
+	if os.Getuid() != 0 && slices.Contains(file.Environments, shared) {
+		return shared
+	}
+	return file.Environments[0]
 }
 
 // globs splits a comma-separated list of patterns.

@@ -112,7 +112,7 @@ func indexPage(in Input, rows []indexRow, t times) index {
 	p := in.Plan
 	d := index{Title: fmt.Sprintf("%s on %s: %s", p.Engine, p.Product, in.Ruling.Decision), Decision: in.Ruling.Decision.String(),
 		Word: strings.ReplaceAll(in.Ruling.Decision.String(), "_", " "), Meaning: meanings[in.Ruling.Decision], Engine: p.Engine, Product: string(p.Product),
-		Environment: string(p.Environment), Limits: slices.Concat(in.Ruling.Limits, p.Limits), Total: len(p.Rows), Subset: len(p.Left), Incomplete: in.Ruling.Incomplete,
+		Environment: string(p.Environment), Limits: union(in.Ruling.Limits, p.Limits), Total: len(p.Rows), Subset: len(p.Left), Incomplete: in.Ruling.Incomplete,
 		Features: p.Features, FeatureMissing: p.FeatureMissing}
 	switch in.Ruling.Decision {
 	case evidence.Supported, evidence.SupportedWithLimits:
@@ -466,4 +466,15 @@ func cellOf(in Input, claim engine.Claim, rows []int) cell {
 		c.Observed, c.look = fmt.Sprintf("%s (%s)", done, explain.Count(pass, "row")), look{"✓", "good"}
 	}
 	return c
+}
+
+// union is both lists in order, each line once.
+func union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, line := range b {
+		if !slices.Contains(out, line) {
+			out = append(out, line)
+		}
+	}
+	return out
 }

@@ -35,9 +35,7 @@ func (a *Attempt) rememberIdentifiers(profile string) {
 		}
 		s := bufio.NewScanner(bytes.NewReader(b[:min(len(b), maxEndpointFile)]))
 		for s.Scan() {
-			for _, id := range tokenForm.FindAllString(s.Text(), -1) {
-				a.issued = append(a.issued, id)
-			}
+			a.issued = append(a.issued, tokenForm.FindAllString(s.Text(), -1)...)
 		}
 	}
 	a.issued = append(a.issued, filepath.Base(profile))
