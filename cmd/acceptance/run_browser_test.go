@@ -126,6 +126,10 @@ func TestRun_cut_in_the_middle_of_a_row(t *testing.T) {
 		{"interrupted", signalRun(syscall.SIGINT), []int{exitCannotJudge}, "", false},
 		{"worker_killed", kill(` role worker$`), []int{exitCannotJudge}, "the worker ended early", false},
 		{"engine_killed", kill(` engine serve chromium$`), []int{exitRejected, exitCannotJudge}, "engine_gone", true},
+		{"x_server_killed", kill(`/Xvfb `), []int{exitCannotJudge}, "desk lost its ", false},
+		{"person_killed", kill(` role person$`), []int{exitCannotJudge}, "", true},
+		{"controls_killed", kill(` role controls$`), []int{exitCannotJudge}, "", true},
+		{"bus_killed", kill(`/dbus-daemon --session`), []int{exitCannotJudge}, "desk lost its session bus", false},
 		{"browser_killed", func(_ *acts, browser process.Identity) error { return browser.Kill(syscall.SIGKILL) }, []int{exitRejected, exitCannotJudge}, "", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
