@@ -344,46 +344,6 @@ func TestFilm_failures_are_never_silent(t *testing.T) {
 	})
 }
 
-// TestFilm_cpu prints the recorder's cost beside ffmpeg's own screen grabber on the same desk in the same run.
-func TestFilm_cpu(t *testing.T) {
-	g := gomega.NewWithT(t)
-	d := newDesk(t)
-	masks := &provider{start: true}
-	cfg := d.config(t.TempDir())
-	cfg.Masks = masks
-	person := d.window("person", redaction.Rect{X: 420, Y: 120, W: 760, H: 560}, 0x3c6e71)
-	win := d.chromium(redaction.Rect{X: 60, Y: 60, W: 1000, H: 700})
-	d.raise(person)
-	const long = 6 * time.Second
-	spent := func(who int) time.Duration {
-		var u syscall.Rusage
-		syscall.Getrusage(who, &u)
-		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-	}
-	measure := func(window uint32) (self, enc float64) {
-		c := cfg
-		c.Path, c.SidePath = filepath.Join(t.TempDir(), "f.mp4"), filepath.Join(t.TempDir(), "f.jsonl")
-		a := spent(syscall.RUSAGE_SELF)
-		f, err := StartFilm(t.Context(), c)
-		g.Expect(err).NotTo(gomega.HaveOccurred())
-		f.Target(window, true)
-		f.waitFrames(t, long)
-		rep, err := f.Stop(t.Context())
-		g.Expect(err).NotTo(gomega.HaveOccurred())
-		u := f.enc.state.SysUsage().(*syscall.Rusage)
-		t.Logf("capture %.2f ms, compose %.2f ms, write %.2f ms, late %.1f ms, repeated %d of %d, first %.0f ms, %d bytes", rep.MeanCaptMS, rep.MeanMakeMS, rep.MeanWriteMS, rep.MaxLateMS, rep.Repeated, rep.Frames, rep.FirstFrameMS, rep.Bytes)
-		return (spent(syscall.RUSAGE_SELF) - a).Seconds() / long.Seconds() * 100, time.Duration(u.Utime.Nano()+u.Stime.Nano()).Seconds() / long.Seconds() * 100
-	}
-	s1, e1 := measure(0)
-	s2, e2 := measure(uint32(win))
-	grab := d.command("ffmpeg", "-v", "error", "-f", "x11grab", "-framerate", "15", "-video_size", "1280x800", "-i", d.display, "-t", "6", "-c:v", "libx264", "-preset", "ultrafast", "-crf", "28", "-pix_fmt", "yuv420p", filepath.Join(t.TempDir(), "g.mp4"))
-	out, err := grab.CombinedOutput()
-	g.Expect(err).NotTo(gomega.HaveOccurred(), "%s", out)
-	u := grab.ProcessState.SysUsage().(*syscall.Rusage)
-	x := time.Duration(u.Utime.Nano()+u.Stime.Nano()).Seconds() / long.Seconds() * 100
-	t.Logf("desk: %.1f %% recorder + %.1f %% encoder; with second pane: %.1f + %.1f; x11grab of the bare desk: %.1f; ratio %.2f and %.2f", s1, e1, s2, e2, x, (s1+e1)/x, (s2+e2)/x)
-}
-
 // A compositor draws the desk itself: the film must still show it, and its helper windows are no strangers that hide it.
 func TestFilm_under_a_compositor(t *testing.T) {
 	g := gomega.NewWithT(t)

@@ -25,7 +25,7 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// browserUID is an ordinary user for the browser, so that its own sandbox stays on.
+// browserUID is an ordinary user for the browser when root runs the tests, so that its own sandbox stays on.
 const browserUID = 61234
 
 // desk is a private display with a window manager.
@@ -44,7 +44,7 @@ func child(t testing.TB, cmd *exec.Cmd) *os.Process {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	cmd.SysProcAttr.Setpgid = true
+	cmd.SysProcAttr.Setpgid, cmd.SysProcAttr.Pdeathsig = true, syscall.SIGKILL
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", cmd.Path, err)
 	}
@@ -241,12 +241,16 @@ func (d *desk) chromium(pos redaction.Rect) xproto.Window {
 		d.t.Fatal(err)
 	}
 	d.t.Cleanup(func() { os.RemoveAll(home) })
-	os.Chown(home, browserUID, browserUID)
 	before := len(d.clients())
 	cmd := d.command("chromium", "--no-first-run", "--disable-gpu", "--password-store=basic", "--user-data-dir="+filepath.Join(home, "profile"),
 		fmt.Sprintf("--window-position=%d,%d", pos.X, pos.Y), fmt.Sprintf("--window-size=%d,%d", pos.W, pos.H), srv.URL)
-	cmd.Env = append(cmd.Env, "HOME="+home, "XDG_RUNTIME_DIR="+home)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: browserUID, Gid: browserUID}}
+	cmd.Env = append(cmd.Env, "HOME="+home, "XDG_RUNTIME_DIR="+home, "TMPDIR="+home)
+	if os.Geteuid() == 0 {
+		if err := os.Chown(home, browserUID, browserUID); err != nil {
+			d.t.Fatal(err)
+		}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: browserUID, Gid: browserUID}}
+	}
 	child(d.t, cmd)
 	d.eventually(func() bool { return loaded.Load() && len(d.clients()) > before })
 	return d.clients()[before]

@@ -89,6 +89,8 @@ func runCommand(ctx context.Context, args []string, std streams) int {
 	out := f.text("out", "", "folder of the bundle")
 	key := f.text("key", "", "signing key, PKCS#8 PEM")
 	asJSON := f.is("json", "print the result as JSON")
+	// Not for people: make bench measures rows with and without film. Without one, no row can pass (film_missing).
+	withoutFilm := f.is("no-film-for-bench", "measure rows without film; none of them can pass")
 	verbose := f.is("v", "show what worker and Ginkgo say")
 	if !f.parse(args, 0, 0) {
 		return exitUsage
@@ -107,7 +109,7 @@ func runCommand(ctx context.Context, args []string, std streams) int {
 	if code != exitOK {
 		return code
 	}
-	cfg.Dir = *out
+	cfg.Dir, cfg.WithoutFilm = *out, *withoutFilm
 	if cfg.Dir == "" {
 		cfg.Dir = filepath.Join("out", time.Now().UTC().Format("20060102T150405Z"))
 	}

@@ -232,6 +232,7 @@ func (b *Browser) find(ctx context.Context, own *session, ref engine.NodeRef) (f
 			return found{}, err
 		}
 	}
+	s.keepTree()
 	no := false
 	ax := s.send("Accessibility.getPartialAXTree", accessibility.GetPartialAXTreeParams{BackendNodeID: n.backend, FetchRelatives: &no})
 	object, err := s.resolve(ctx, n)

@@ -429,7 +429,7 @@ func (b *Browser) awaitPage(ctx context.Context, id target.ID, budget time.Durat
 		s, changed := b.link.targets[id], b.link.changed
 		b.link.mu.Unlock()
 		if s != nil {
-			return s.await(ctx)
+			return s.awaitFor(ctx, budget)
 		}
 		select {
 		case <-changed:

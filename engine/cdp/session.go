@@ -297,6 +297,8 @@ type session struct {
 	emulated       bool
 	// settled is the document that was seen to have painted.
 	settled string
+	// keepsTree: the accessibility tree is kept between calls.
+	keepsTree bool
 }
 
 func newSession(l *link, id target.SessionID, t target.ID, parent *session) *session {
@@ -342,7 +344,10 @@ func (s *session) start() {
 }
 
 // await waits until the session is ready, at most attachBudget.
-func (s *session) await(ctx context.Context) error {
+func (s *session) await(ctx context.Context) error { return s.awaitFor(ctx, attachBudget) }
+
+// awaitFor waits until the session is ready, at most budget.
+func (s *session) awaitFor(ctx context.Context, budget time.Duration) error {
 	select {
 	case <-s.gone:
 		return s.goneErr
@@ -353,7 +358,7 @@ func (s *session) await(ctx context.Context) error {
 		return s.startErr
 	default:
 	}
-	ctx, cancel := context.WithTimeout(ctx, attachBudget)
+	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	select {
 	case <-s.ready:
@@ -540,6 +545,18 @@ func (s *session) whileDocument(parent context.Context) (context.Context, contex
 		}
 	}()
 	return ctx, func() { cancel(context.Canceled) }
+}
+
+// keepTree asks Chromium, once a session, to keep its accessibility tree between calls: else each look at one node builds the tree of the
+// whole page and throws it away, which costs some ms on a page of 1,000 controls. Nothing is waited for; commands are handled in order.
+func (s *session) keepTree() {
+	s.mu.Lock()
+	done := s.keepsTree
+	s.keepsTree = true
+	s.mu.Unlock()
+	if !done {
+		s.send("Accessibility.enable", nil).forget()
+	}
 }
 
 // settle waits until the document takes input: until it has painted once. It asks once a document.

@@ -112,6 +112,7 @@ func (b *Browser) snapshot(ctx context.Context, c engine.ContextKey, limit int) 
 
 	trees := make([]*pending, len(frames))
 	for i, f := range frames {
+		f.s.keepTree()
 		trees[i] = f.s.send("Accessibility.getFullAXTree", accessibility.GetFullAXTreeParams{FrameID: f.id})
 	}
 	boxes := map[*session]*pending{}

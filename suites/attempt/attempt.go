@@ -118,6 +118,9 @@ type Options struct {
 	Scratch string
 	// Dir is the row's folder in the bundle, for the scan.
 	Dir string
+	// WithoutFilm starts no film, so that its cost can be measured. Such an attempt has no film to observe, and the judge says film_missing:
+	// it cannot pass.
+	WithoutFilm bool
 }
 
 // Begin opens an attempt: the film rolls, the guards are proven alive by a round of controls, the person begins to work.
@@ -125,7 +128,6 @@ func Begin(ctx context.Context, s *stage.Stage, c matrix.Contract, out Out, o Op
 	a := &Attempt{Stage: s, Contract: c, Plan: o.PlanDigest, Number: o.Number, out: out, rules: o.Rules, phase: evidence.PhasePrepare, scratch: o.Scratch, dir: o.Dir, run: o.Run, commit: o.Commit,
 		tabOf: map[fixtures.DocumentID]string{}, docs: map[string][]fixtures.DocumentID{}, canaries: o.Canaries,
 		sessions: map[string]string{}, launches: map[string]*launched{}, targets: map[string]*Target{}, tabs: map[string]*Tab{}, snapshots: map[string]*Snapshot{}}
-	a.began = stage.Mono()
 	a.text = newViews(o.Rules)
 	a.observe(evidence.Observation{Kind: evidence.KindBegin, Begin: &evidence.Begin{Row: c.ID, Attempt: o.Number, Plan: o.PlanDigest}})
 	var err error
@@ -147,8 +149,10 @@ func Begin(ctx context.Context, s *stage.Stage, c matrix.Contract, out Out, o Op
 	a.journalMark = s.Pages.Journal().Mark()
 	a.health = s.Log.Health()
 	s.Heart.Reset()
-	if err := a.startFilm(ctx); err != nil {
-		return a, a.fault("harness", "start the film: %v", err)
+	if !o.WithoutFilm {
+		if err := a.startFilm(ctx); err != nil {
+			return a, a.fault("harness", "start the film: %v", err)
+		}
 	}
 	if err := s.TakeBack(ctx); err != nil {
 		return a, a.fault("environment", "the person's window does not get the focus: %v", err)

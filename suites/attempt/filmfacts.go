@@ -34,7 +34,7 @@ func (a *Attempt) filmFacts(o *evidence.Film, r recorder.FilmReport, c recorder.
 	o.SpanNS = c.SpanNS
 	// The film spans the row when its first capture lies before the first step, and its last after the last one and near the clean-up's end.
 	first, last := a.firstStep()
-	o.CoversRow = c.FirstCapNS > 0 && c.FirstCapNS <= first && c.LastCapNS >= last && c.LastCapNS >= ended-filmTail.Nanoseconds()
+	o.CoversRow = c.FirstCapNS > 0 && (first == 0 || c.FirstCapNS <= first) && c.LastCapNS >= last && c.LastCapNS >= ended-filmTail.Nanoseconds()
 	if c.DecodeErrors != "" {
 		o.Note = string(a.rules.Bytes([]byte(c.DecodeErrors)))
 	}
@@ -44,7 +44,7 @@ func (a *Attempt) filmFacts(o *evidence.Film, r recorder.FilmReport, c recorder.
 // captures late.
 const filmTail = 2 * time.Second
 
-// firstStep is when the row's first step began and its last one ended; the row's own begin and now when it had none.
+// firstStep is when the row's first step began and its last one ended; 0 when it came to none.
 func (a *Attempt) firstStep() (first, last int64) {
 	for _, o := range a.kept {
 		if o.Kind == evidence.KindStep {
@@ -53,9 +53,6 @@ func (a *Attempt) firstStep() (first, last int64) {
 			}
 			last = o.StepInfo.EndNS
 		}
-	}
-	if first == 0 {
-		first = a.began
 	}
 	return first, last
 }

@@ -49,6 +49,8 @@ type Config struct {
 	Variant desk.Variant
 	// Workers is how many desks are used at once; 0 means [DefaultWorkers].
 	Workers int
+	// WithoutFilm leaves every film out, so that make bench can say what a film costs. No row of such a run can pass: film_missing.
+	WithoutFilm bool
 	// Progress is told what happens, in order, on one goroutine; nil tells nobody.
 	Progress func(worker.Event)
 	// Log takes what worker and Ginkgo say; nil drops it.
@@ -219,7 +221,7 @@ func shards(rows []matrix.Contract, n int) [][]matrix.Contract {
 // work has one worker carry out its rows.
 func (c *conductor) work(ctx context.Context, rows []matrix.Contract, run, commit string) error {
 	job, err := json.Marshal(worker.Job{Rows: rows, Claimed: stage.Claimed{Table: c.cfg.Plan.Declared, Postures: c.cfg.Plan.Postures, Reconnect: c.cfg.Plan.Reconnect},
-		Plan: c.cfg.Plan.Digest, Bundle: absolute(c.cfg.Dir), Attempt: 1, Run: run, Commit: commit, Engine: c.cfg.Engine, Binary: c.cfg.Binary, Variant: c.cfg.Variant})
+		Plan: c.cfg.Plan.Digest, Bundle: absolute(c.cfg.Dir), Attempt: 1, Run: run, Commit: commit, Engine: c.cfg.Engine, Binary: c.cfg.Binary, Variant: c.cfg.Variant, WithoutFilm: c.cfg.WithoutFilm})
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,8 @@ type Job struct {
 	Engine  host.Command      `json:"engine"`
 	Binary  string            `json:"binary"`
 	Variant desk.Variant      `json:"variant"`
+	// WithoutFilm leaves the film out, for make bench alone: see [attempt.Options].
+	WithoutFilm bool `json:"without_film,omitempty"`
 }
 
 // Event is one line of a worker's standard output.
@@ -176,7 +178,7 @@ func (w *worker) row(ctx context.Context, c matrix.Contract) (evidence.Verdict, 
 		return none, fmt.Errorf("open row %s in the bundle: %w", c.ID, err)
 	}
 	a, err := attempt.Begin(ctx, w.stage, c, out, attempt.Options{PlanDigest: w.job.Plan, Number: w.job.Attempt, Canaries: w.canaries, Rules: w.rules,
-		Run: w.job.Run, Commit: w.job.Commit, Scratch: w.scratch, Dir: filepath.Join(w.job.Bundle, filepath.FromSlash(out.Path()))})
+		Run: w.job.Run, Commit: w.job.Commit, Scratch: w.scratch, WithoutFilm: w.job.WithoutFilm, Dir: filepath.Join(w.job.Bundle, filepath.FromSlash(out.Path()))})
 	if err == nil {
 		a.Run(ctx, steps.Verbs)
 	}
