@@ -100,7 +100,7 @@ func scratch() need {
 // doctorCommand says what is there and what is missing.
 func doctorCommand(ctx context.Context, args []string, std streams) int {
 	f := newFlags("doctor", std)
-	asJSON := f.Bool("json", false, "print the result as JSON")
+	asJSON := f.is("json", "print the result as JSON")
 	if !f.parse(args, 0, 0) {
 		return exitUsage
 	}

@@ -34,7 +34,7 @@ func gateCommand(ctx context.Context, args []string, std streams) int {
 	} {
 		f.Var(&onceInto{into: b.into}, b.name, b.help)
 	}
-	asJSON := f.Bool("json", false, "print the decision as JSON")
+	asJSON := f.is("json", "print the decision as JSON")
 	if !f.parse(args, 1, 1) {
 		return exitUsage
 	}
@@ -105,7 +105,7 @@ func printGate(w io.Writer, r verify.Report, d gate.Decision) {
 	for _, p := range r.Problems[:min(len(r.Problems), 3)] {
 		fmt.Fprintf(w, "          %s\n", p)
 	}
-	printRuling(w, r.PlanContent, d.Ruling)
+	printRuling(w, r.PlanContent, d.Ruling, standingOf(r).Limits)
 	s := d.Subject
 	fmt.Fprintf(w, "\nproduct   %s %s\nengine    %s, commit %s (%s)\nharness   %s, commit %s\nplan      %s\n", s.ProductVersion, brief(s.ProductSHA256), brief(s.EngineSHA256),
 		brief(s.EngineCommit), s.CommitBasis, brief(s.HarnessSHA256), brief(s.HarnessCommit), brief(s.Plan))

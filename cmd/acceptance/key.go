@@ -26,11 +26,19 @@ func keyCommand(_ context.Context, args []string, std streams) int {
 		std.say("key: %v", err)
 		return exitUsage
 	}
-	for _, file := range []struct {
+	pair := []struct {
 		name    string
 		content []byte
 		mode    os.FileMode
-	}{{"signing.pem", private, 0o600}, {"signer.pem", public, 0o644}} {
+	}{{"signing.pem", private, 0o600}, {"signer.pem", public, 0o644}}
+	for _, file := range pair {
+		// Half a pair helps nobody, so look for both before the first is written.
+		if path := filepath.Join(f.Arg(0), file.name); exists(path) {
+			std.say("key: %s exists and is not overwritten", path)
+			return exitUsage
+		}
+	}
+	for _, file := range pair {
 		path := filepath.Join(f.Arg(0), file.name)
 		out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, file.mode)
 		if errors.Is(err, fs.ErrExist) {
@@ -48,4 +56,9 @@ func keyCommand(_ context.Context, args []string, std streams) int {
 		fmt.Fprintln(std.out, path)
 	}
 	return exitOK
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }

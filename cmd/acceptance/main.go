@@ -13,6 +13,8 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -92,6 +94,10 @@ func dispatch(ctx context.Context, args []string, std streams) int {
 		std.say("unknown command %q%s; see acceptance help", args[0], nearest(args[0], visible()))
 		return exitUsage
 	}
+	if args[0] != "role" && slices.ContainsFunc(args[1:], func(a string) bool { return a == "-h" || a == "-help" || a == "--help" }) {
+		fmt.Fprint(std.out, usage)
+		return exitOK
+	}
 	return run(ctx, args[1:], std)
 }
 
@@ -137,11 +143,75 @@ func (o *once) Set(v string) error {
 	return nil
 }
 
+// onceBool is a flag without a value that may be given one time.
+type onceBool struct{ value, set bool }
+
+// String implements flag.Value.
+func (o *onceBool) String() string { return strconv.FormatBool(o.value) }
+
+// IsBoolFlag tells package flag that no value follows.
+func (o *onceBool) IsBoolFlag() bool { return true }
+
+// Set implements flag.Value.
+func (o *onceBool) Set(v string) (err error) {
+	if o.set {
+		return errors.New("given twice")
+	}
+	o.set = true
+	if o.value, err = strconv.ParseBool(v); err != nil {
+		return errors.New("want true or false")
+	}
+	return nil
+}
+
+// is declares a flag without a value that may be given once.
+func (f flags) is(name, help string) *bool {
+	o := &onceBool{}
+	f.Var(o, name, help)
+	return &o.value
+}
+
 // text declares a flag that holds text and may be given once.
 func (f flags) text(name, value, help string) *string {
 	o := &once{value: value}
 	f.Var(o, name, help)
 	return &o.value
+}
+
+// globList is a flag that holds globs, comma-separated. An empty list is an error: where it comes from a variable that is not set, everything
+// would be run.
+type globList struct {
+	once
+	globs []string
+}
+
+// Set implements flag.Value.
+func (g *globList) Set(v string) error {
+	if err := g.once.Set(v); err != nil {
+		return err
+	}
+	if g.globs = globs(v); len(g.globs) == 0 {
+		return errors.New("selects nothing; leave the flag out for everything")
+	}
+	return nil
+}
+
+// list declares a flag that holds globs and may be given once; without it the list is nil.
+func (f flags) list(name, help string) *[]string {
+	g := &globList{}
+	f.Var(g, name, help)
+	return &g.globs
+}
+
+// nearestFlag is a hint at the flag that was meant where err says that one is not defined.
+func (f flags) nearestFlag(err error) string {
+	_, name, unknown := strings.Cut(err.Error(), "not defined: -")
+	if !unknown {
+		return ""
+	}
+	var known []string
+	f.VisitAll(func(d *flag.Flag) { known = append(known, d.Name) })
+	return nearest(strings.TrimPrefix(name, "-"), known)
 }
 
 // parse reads the arguments; want is how many stay beside flags, at least and at most. Usage errors are printed.
@@ -150,7 +220,7 @@ func (f flags) parse(args []string, least, most int) bool {
 	var positional []string
 	for {
 		if err := f.Parse(args); err != nil {
-			f.std.say("%s: %v; see acceptance help", f.Name(), err)
+			f.std.say("%s: %v%s; see acceptance help", f.Name(), err, f.nearestFlag(err))
 			return false
 		}
 		if f.NArg() == 0 {

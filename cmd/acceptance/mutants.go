@@ -39,17 +39,19 @@ type killedMutant struct {
 	Reported []mutant.Kill `json:"reported"`
 	Decision string        `json:"decision"`
 	Rows     int           `json:"rows"`
-	Agrees   bool          `json:"agrees"`
-	Error    string        `json:"error,omitempty"`
+	// Unjudged counts the rows that could not be judged; what they found says nothing about the mutant.
+	Unjudged int    `json:"unjudged"`
+	Agrees   bool   `json:"agrees"`
+	Error    string `json:"error,omitempty"`
 }
 
 // mutantsCommand runs engines that are wrong on purpose, and compares what they are killed for with what they declare.
 func mutantsCommand(ctx context.Context, args []string, std streams) int {
 	f := newFlags("mutants", std)
-	only := f.text("only", "", "globs over names of mutants, comma-separated")
+	only := f.list("only", "globs over names of mutants, comma-separated")
 	out := f.text("out", "", "folder of the kill table and the bundles")
-	asJSON := f.Bool("json", false, "print the table as JSON")
-	list := f.Bool("list", false, "print the mutants and what they declare, and run none")
+	asJSON := f.is("json", "print the table as JSON")
+	list := f.is("list", "print the mutants and what they declare, and run none")
 	if !f.parse(args, 0, 0) {
 		return exitUsage
 	}
@@ -58,7 +60,7 @@ func mutantsCommand(ctx context.Context, args []string, std streams) int {
 		std.say("%v", err)
 		return exitUsage
 	}
-	chosen, err := chooseMutants(globs(*only))
+	chosen, err := chooseMutants(*only)
 	if err != nil {
 		std.say("mutants: %v", err)
 		return exitUsage
@@ -72,6 +74,12 @@ func mutantsCommand(ctx context.Context, args []string, std streams) int {
 	dir := *out
 	if dir == "" {
 		dir = filepath.Join("out", "mutants-"+time.Now().UTC().Format("20060102T150405Z"))
+	}
+	if missing := preflight(ctx); len(missing) > 0 {
+		for _, p := range missing {
+			std.say("%s: %s; %s", p.Name, p.Problem, p.Fix)
+		}
+		return exitUsage
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		std.say("mutants: %v", err)
@@ -177,17 +185,27 @@ func tryMutant(ctx context.Context, m *matrix.Matrix, x mutant.Mutant, dir strin
 		return fail(err)
 	}
 	k.Rows = len(r.Verdicts)
-	k.Reported = reported(r.Verdicts)
+	k.Reported, k.Unjudged = reported(r.Verdicts)
 	// A mutant is a defect of the engine, whatever the state of the tree that it was built from.
 	k.Decision = evidence.Decide(*plan, r.Verdicts, evidence.Standing{Verified: r.Finished, Clean: true}).Decision.String()
 	k.Agrees = k.Decision == evidence.NotSupported.String() && (x.Coward || sameKills(k.Declared, k.Reported))
+	if !k.Agrees && k.Unjudged > 0 && !x.Coward {
+		k.Error = plural(k.Unjudged, "row") + " could not be judged"
+	}
 	return k, r
 }
 
-// reported is the set of pairs that the rows of a run found.
-func reported(verdicts []evidence.Verdict) []mutant.Kill {
-	var out []mutant.Kill
+// reported is the set of pairs that the failed rows of a run found, and how many rows could not be judged.
+func reported(verdicts []evidence.Verdict) (out []mutant.Kill, unjudged int) {
 	for _, v := range verdicts {
+		switch v.Outcome {
+		case evidence.Fail, evidence.Flaky:
+		case evidence.Pass, evidence.NotApplicable:
+			continue
+		default:
+			unjudged++
+			continue
+		}
 		for _, f := range v.Findings {
 			k := mutant.Kill{Requirement: string(f.Requirement), Reason: string(f.Reason)}
 			if !slices.Contains(out, k) {
@@ -196,7 +214,7 @@ func reported(verdicts []evidence.Verdict) []mutant.Kill {
 		}
 	}
 	sortKills(out)
-	return out
+	return out, unjudged
 }
 
 func sortKills(k []mutant.Kill) {

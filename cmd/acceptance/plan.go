@@ -12,8 +12,8 @@ import (
 func planCommand(_ context.Context, args []string, std streams) int {
 	f := newFlags("plan", std)
 	engineName := f.text("engine", "chromium", "engine file")
-	rows := f.text("rows", "", "globs over rows and requirements, comma-separated")
-	asJSON := f.Bool("json", false, "print the plan as JSON")
+	rows := f.list("rows", "globs over rows and requirements, comma-separated")
+	asJSON := f.is("json", "print the plan as JSON")
 	if !f.parse(args, 0, 0) {
 		return exitUsage
 	}
@@ -22,7 +22,7 @@ func planCommand(_ context.Context, args []string, std streams) int {
 		std.say("%v", err)
 		return exitUsage
 	}
-	plan, err := planOf(m, request{*engineName, globs(*rows)})
+	plan, err := planOf(m, request{*engineName, *rows})
 	if err != nil {
 		std.say("%v", err)
 		return exitUsage

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/mattn/go-isatty"
@@ -52,9 +54,13 @@ func (p *progress) event(e worker.Event) {
 			p.line("")
 		}
 		fmt.Fprintln(p.out, text)
-		for i, f := range e.Finding {
+		// What was seen first is most often why; what was not seen at all has no place, and comes last.
+		findings := slices.Clone(e.Finding)
+		place := func(f evidence.Finding) uint { return uint(f.Observation) - 1 }
+		slices.SortStableFunc(findings, func(a, b evidence.Finding) int { return cmp.Compare(place(a), place(b)) })
+		for i, f := range findings {
 			if i == 3 {
-				fmt.Fprintf(p.out, "%s and %d more\n", "           ", len(e.Finding)-3)
+				fmt.Fprintf(p.out, "%s and %d more\n", "           ", len(findings)-3)
 				break
 			}
 			fmt.Fprintf(p.out, "           %s %s, step %s: %s\n", f.Requirement, f.Reason, f.Step, f.Text)

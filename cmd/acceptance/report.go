@@ -63,7 +63,7 @@ func reportCommand(ctx context.Context, args []string, std streams) int {
 		return code
 	}
 	fmt.Fprintf(std.out, "report    %s\n", page)
-	printRuling(std.out, checked.PlanContent, rulingOf(checked))
+	printRuling(std.out, checked.PlanContent, rulingOf(checked), standingOf(checked).Limits)
 	fmt.Fprintf(std.out, "bundle    verifies as %s\n", checked.Status)
 	if checked.Status != verify.OK {
 		return checked.Status.ExitCode()

@@ -27,7 +27,8 @@ import (
 // request is what run and plan are asked for.
 type request struct {
 	engine string
-	rows   []string
+	// rows are globs, comma-separated; nil asks for every row.
+	rows []string
 }
 
 // planOf makes the plan of a request.
@@ -84,13 +85,13 @@ type rowSummary struct {
 func runCommand(ctx context.Context, args []string, std streams) int {
 	f := newFlags("run", std)
 	engineName := f.text("engine", "chromium", "engine file")
-	rows := f.text("rows", "", "globs over rows and requirements, comma-separated")
+	rows := f.list("rows", "globs over rows and requirements, comma-separated")
 	out := f.text("out", "", "folder of the bundle")
 	key := f.text("key", "", "signing key, PKCS#8 PEM")
-	asJSON := f.Bool("json", false, "print the result as JSON")
+	asJSON := f.is("json", "print the result as JSON")
 	// Not for people: make bench measures rows with and without film. Without one, no row can pass (film_missing).
-	withoutFilm := f.Bool("no-film-for-bench", false, "measure rows without film; none of them can pass")
-	verbose := f.Bool("v", false, "show what worker and Ginkgo say")
+	withoutFilm := f.is("no-film-for-bench", "measure rows without film; none of them can pass")
+	verbose := f.is("v", "show what worker and Ginkgo say")
 	if !f.parse(args, 0, 0) {
 		return exitUsage
 	}
@@ -99,7 +100,7 @@ func runCommand(ctx context.Context, args []string, std streams) int {
 		std.say("%v", err)
 		return exitUsage
 	}
-	plan, err := planOf(m, request{*engineName, globs(*rows)})
+	plan, err := planOf(m, request{*engineName, *rows})
 	if err != nil {
 		std.say("%v", err)
 		return exitUsage
@@ -112,14 +113,14 @@ func runCommand(ctx context.Context, args []string, std streams) int {
 	if cfg.Dir == "" {
 		cfg.Dir = filepath.Join("out", time.Now().UTC().Format("20060102T150405Z"))
 	}
-	if err := os.MkdirAll(filepath.Dir(cfg.Dir), 0o755); err != nil {
-		std.say("make the folder of the bundle: %v", err)
-		return exitUsage
-	}
 	if missing := preflight(ctx); len(missing) > 0 {
 		for _, p := range missing {
 			std.say("%s: %s; %s", p.Name, p.Problem, p.Fix)
 		}
+		return exitUsage
+	}
+	if err := os.MkdirAll(filepath.Dir(cfg.Dir), 0o755); err != nil {
+		std.say("make the folder of the bundle: %v", err)
 		return exitUsage
 	}
 	if *verbose {
@@ -129,7 +130,9 @@ func runCommand(ctx context.Context, args []string, std streams) int {
 	cfg.Progress = show.event
 	fmt.Fprintf(std.err, "acceptance: %s on %s, %s, %s planned, plan %s\n", plan.Engine, plan.Product, plan.Environment, plural(len(plan.Rows), "row"), plan.Digest[:12])
 	result, err := campaign.Run(ctx, cfg)
-	show.end()
+	if !errors.Is(err, bundle.ErrExists) {
+		show.end()
+	}
 	return finishRun(std, cfg, result, err, *asJSON)
 }
 
@@ -188,7 +191,7 @@ func finishRun(std streams, cfg campaign.Config, r campaign.Result, err error, a
 			return exitCannotJudge
 		}
 	} else if err == nil {
-		printRuling(std.out, cfg.Plan, r.Ruling)
+		printRuling(std.out, cfg.Plan, r.Ruling, campaign.StandingOf(r.Provenance).Limits)
 		fmt.Fprintf(std.out, "bundle    %s (%d files, %.1f MB, %s)\nreport    %s\n", s.Bundle, r.Files, float64(r.Bytes)/1e6, signerWords(r.Signer), s.Report)
 	}
 	switch {
@@ -225,8 +228,9 @@ func runCode(verdicts []evidence.Verdict) int {
 	return code
 }
 
-// printRuling prints a decision and the first reasons for it.
-func printRuling(w io.Writer, p matrix.Plan, r evidence.Ruling) {
+// printRuling prints a decision, the first reasons for it, and its limits: those of the decision, and those of where it was made, which hold
+// whatever was decided.
+func printRuling(w io.Writer, p matrix.Plan, r evidence.Ruling, standing []string) {
 	fmt.Fprintf(w, "\ndecision  %s on %s (%s): %s\n", p.Engine, p.Product, p.Environment, strings.ToUpper(r.Decision.String()))
 	const most = 5
 	for i, reason := range r.Reasons {
@@ -236,7 +240,13 @@ func printRuling(w io.Writer, p matrix.Plan, r evidence.Ruling) {
 		}
 		fmt.Fprintf(w, "          %s\n", reason)
 	}
-	for _, limit := range r.Limits {
+	limits := slices.Clone(r.Limits)
+	for _, limit := range standing {
+		if !slices.Contains(limits, limit) {
+			limits = append(limits, limit)
+		}
+	}
+	for _, limit := range limits {
 		fmt.Fprintf(w, "limit     %s\n", limit)
 	}
 	counts := []string{}

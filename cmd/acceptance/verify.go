@@ -16,7 +16,7 @@ import (
 func verifyCommand(ctx context.Context, args []string, std streams) int {
 	f := newFlags("verify", std)
 	signer := f.text("signer", "", "public key that must have signed, PEM")
-	asJSON := f.Bool("json", false, "print the result as JSON")
+	asJSON := f.is("json", "print the result as JSON")
 	if !f.parse(args, 1, 1) {
 		return exitUsage
 	}

@@ -9,7 +9,7 @@ import (
 // whyCommand explains one row of a bundle: contract, observations, first divergence, the moment in the film, the command that repeats it.
 func whyCommand(ctx context.Context, args []string, std streams) int {
 	f := newFlags("why", std)
-	asJSON := f.Bool("json", false, "print the explanation as JSON")
+	asJSON := f.is("json", "print the explanation as JSON")
 	if !f.parse(args, 2, 2) {
 		return exitUsage
 	}

@@ -77,6 +77,9 @@ type Result struct {
 // DefaultWorkers is how many desks a run opens: two rows at once were measured at half a core together, so that two cores are not starved.
 const DefaultWorkers = 2
 
+// NoCommit is what films show in the place of a commit where there is no repository.
+const NoCommit = "none"
+
 // ErrWorker says that the worker ended before every row was carried out.
 var ErrWorker = errors.New("the worker ended early")
 
@@ -96,7 +99,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	for _, row := range cfg.Plan.Rows {
 		c.rows[row.ID] = row
 	}
-	if err := c.conduct(ctx, repo.Commit); err != nil {
+	if err := c.conduct(ctx, or(repo.Commit, NoCommit)); err != nil {
 		return r, err
 	}
 	r.Verdicts = w.Verdicts()
@@ -334,13 +337,16 @@ func (c *conductor) judge(e worker.Event) (evidence.Verdict, error) {
 	if !planned {
 		return evidence.Verdict{}, fmt.Errorf("%w: it carried out row %q, which is not planned", ErrWorker, e.Row)
 	}
+	if e.Error != "" {
+		return evidence.Verdict{}, fmt.Errorf("%w: row %s: %s", ErrWorker, e.Row, e.Error)
+	}
 	name, err := bundle.PlaceOf(row, 1).Path()
 	if err != nil {
 		return evidence.Verdict{}, err
 	}
 	f, err := os.Open(filepath.Join(c.w.Dir(), filepath.FromSlash(name), bundle.ObservationsFile))
 	if err != nil {
-		return evidence.Verdict{}, fmt.Errorf("row %s left no observations: %w (%s)", e.Row, err, e.Error)
+		return evidence.Verdict{}, fmt.Errorf("row %s left no observations: %w", e.Row, err)
 	}
 	obs, err := bundle.ReadObservations(f)
 	if err := errors.Join(err, f.Close()); err != nil {

@@ -234,7 +234,10 @@ func (d *Desk) clean(ctx context.Context, parts []part, files []file) error {
 			note(f.path, ignoreMissing(os.Remove(f.path)))
 		}
 	}
-	for _, dir := range claim.Homes {
+	d.mu.Lock()
+	beside := d.beside
+	d.mu.Unlock()
+	for _, dir := range append(beside, claim.Homes...) {
 		note(dir, removeAll(dir))
 	}
 	if d.lock != nil {

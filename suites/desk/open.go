@@ -47,7 +47,8 @@ type Desk struct {
 	lock *os.File // held as long as the worker lives
 
 	mu     sync.Mutex
-	parts  []part // in order of start
+	parts  []part   // in order of start
+	beside []string // directories beside the homes
 	files  []file
 	closed bool
 	done   chan struct{} // closed when Close has cleaned

@@ -145,8 +145,17 @@ func (w *worker) run(ctx context.Context) (err error) {
 	}
 	facts := w.stage.Desk.Facts()
 	w.say(Event{Kind: "stage", Desk: &facts, Person: w.stage.Person.Injector()})
-	suites.Run(ctx, w.job.Rows, w.perform)
-	return ctx.Err()
+	rows, cut := context.WithCancel(ctx)
+	defer cut()
+	go func() {
+		select {
+		case <-w.stage.Desk.Lost():
+			cut()
+		case <-rows.Done():
+		}
+	}()
+	suites.Run(rows, w.job.Rows, w.perform)
+	return errors.Join(w.stage.Desk.Err(), ctx.Err())
 }
 
 // perform carries one row out and judges it.
@@ -176,7 +185,8 @@ func (w *worker) row(ctx context.Context, c matrix.Contract) (evidence.Verdict, 
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeBudget)
 	defer cancel()
 	obs, err := a.End(end)
-	if err := errors.Join(err, out.Close()); err != nil {
+	// A desk that lost a part says nothing about an engine: browsers end with their session bus, say. No verdict, and no further row.
+	if err := errors.Join(w.stage.Desk.Err(), err, out.Close()); err != nil {
 		return none, err
 	}
 	w.recover(end)
