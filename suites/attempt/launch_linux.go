@@ -133,8 +133,11 @@ func (a *Attempt) EndSession(ctx context.Context, session string) (*engine.Resul
 	had, launchedHere := a.launches[session]
 	var browsers []process.Identity
 	if launchedHere {
+		browsers = []process.Identity{had.browser}
 		for _, e := range subtree(tree, had.browser.PID) {
-			browsers = append(browsers, e.Identity)
+			if e.PID != had.browser.PID {
+				browsers = append(browsers, e.Identity)
+			}
 		}
 	}
 	r, err := a.Call(ctx, engine.OpSessionEnd, map[string]any{"session": session}, Aim{})
@@ -170,7 +173,7 @@ func (a *Attempt) observeGone(browsers []process.Identity, profile string) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	a.Fact(evidence.FactProcessesGone, left == 0 && len(browsers) > 0, left, "")
+	a.Fact(evidence.FactProcessesGone, left == 0, left, "")
 	a.Fact(evidence.FactProfileGone, !there, 0, "")
 }
 

@@ -81,7 +81,6 @@ type Stage struct {
 
 	mu       sync.Mutex
 	decoys   []*decoy
-	dirs     []string
 	manager  int
 	browsers map[int]bool
 	// Shared is the browser that rows with launch: shared have in common.
@@ -382,9 +381,6 @@ func (s *Stage) Close(ctx context.Context) error {
 	if s.Desk != nil {
 		errs = append(errs, s.Desk.Close(ctx))
 	}
-	for _, dir := range s.dirs {
-		errs = append(errs, os.RemoveAll(dir))
-	}
 	if s.keeper != nil {
 		errs = append(errs, s.keeper.Close(ctx))
 	}
@@ -395,12 +391,7 @@ func (s *Stage) Close(ctx context.Context) error {
 // enter. It goes with the stage.
 func (s *Stage) Scratch() (string, error) { return s.directory("scratch-", 0o700) }
 
-// directory makes a directory beside the desk's homes, tells the keeper of it, and remembers to remove it.
+// directory makes a directory beside the desk's homes, which goes with the desk.
 func (s *Stage) directory(prefix string, mode os.FileMode) (string, error) {
-	dir, err := os.MkdirTemp(filepath.Dir(s.Desk.Home()), prefix)
-	if err != nil {
-		return "", err
-	}
-	s.dirs = append(s.dirs, dir)
-	return dir, errors.Join(os.Chmod(dir, mode), s.keeper.Directory(dir))
+	return s.Desk.Directory(prefix, mode)
 }
