@@ -252,13 +252,19 @@ func (a *acts) leavesNothing() {
 	g.Eventually(a.left, goneBudget, 100*time.Millisecond).Should(gomega.BeEmpty())
 }
 
-// end waits for the program and returns its exit code.
+// end waits for a run of a few rows and returns its exit code.
 func (a *acts) end() int {
+	a.t.Helper()
+	return a.endWithin(runBudget)
+}
+
+// endWithin waits for the program and returns its exit code.
+func (a *acts) endWithin(budget time.Duration) int {
 	a.t.Helper()
 	select {
 	case <-a.ended:
-	case <-time.After(runBudget):
-		a.t.Fatalf("it did not end in %v; it said:\n%s\n%s", runBudget, a.out, a.err)
+	case <-time.After(budget):
+		a.t.Fatalf("it did not end in %v; it said:\n%s\n%s", budget, a.out, a.err)
 	}
 	return a.cmd.ProcessState.ExitCode()
 }
