@@ -164,8 +164,8 @@ func (j *judgement) effect(want matrix.EffectExpect) {
 	where := want.Page + " " + want.Control
 	if want.Value != nil {
 		switch {
-		case final == nil:
-			j.add(j.row.Requirement, ReasonEffectMissing, j.end(), "%s never reported a value, want %q", where, *want.Value)
+		case final == nil || final.Journal.Value != *want.Value && final.Journal.ValueDigest == "" && !j.changed(*final):
+			j.add(j.row.Requirement, ReasonEffectMissing, j.end(), "%s never changed, want the value %q", where, *want.Value)
 		case final.Journal.ValueDigest == "" && final.Journal.Value != *want.Value:
 			j.add(j.row.Requirement, ReasonEffectWrong, *final, "%s has the value %q, want %q", where, final.Journal.Value, *want.Value)
 		case final.Journal.ValueDigest != "" && final.Journal.ValueDigest != *want.Value:
@@ -215,6 +215,22 @@ func (j *judgement) finalValue(want matrix.EffectExpect) *Observation {
 		}
 	}
 	return final
+}
+
+// changed reports that a control has another value than when its document was loaded, or saw input.
+func (j *judgement) changed(final Observation) bool {
+	if final.Journal.Type != "state" {
+		return true
+	}
+	for _, o := range j.of(KindJournal) {
+		ev := o.Journal
+		if ev.Page == final.Journal.Page && ev.Control == final.Journal.Control && ev.Document == final.Journal.Document && ev.Signed {
+			if ev.Type == "input" || ev.Type == "change" || ev.Value != final.Journal.Value {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // refusedBefore reports that a step of the row was refused where it had to be delivered: its missing effect is that refusal, not a second

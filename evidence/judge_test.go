@@ -241,6 +241,11 @@ func cases() []vector {
 		}()), Fail, "M5 effect_missing, M5 receipt_unexpected"},
 		{"claimed_without_effect", ty, frame(ty, bindCall(), typeCall()), Fail, "M17 receipt_untrue, M5 effect_missing"},
 		{"effect_wrong", ty, frame(ty, bindCall(), event("w/tab 1", "full-name", "input", "Ad", true), typeCall()), Fail, "M5 effect_wrong"},
+		{"late_first_state_is_no_effect", ty, frame(ty, bindCall(), event("w/tab 1", "full-name", "state", "", false), func() Observation {
+			o := typeCall()
+			o.Call.Receipt.Effect = engine.EffectUnverifiable
+			return o
+		}()), Fail, "M5 effect_missing, M5 receipt_unexpected"},
 		{"effect_elsewhere", ty, own(event("w/tab 2", "full-name", "input", "Ada", true)), Fail, "M5 effect_elsewhere"},
 		{"effect_in_another_control", ty, own(event("w/tab 1", "email", "keydown", "", true)), Fail, "M5 effect_elsewhere"},
 		{"unconfirmed_where_it_can_be_read", ty, frame(ty, bindCall(), event("w/tab 1", "full-name", "input", "Ada", true), func() Observation {
