@@ -388,7 +388,9 @@ func (f *Film) chrome() []redaction.Rect {
 
 // masks returns what to blacken in a held frame, in desk pixels, and whether that was known.
 func (f *Film) masks(h *heldFrame) ([]redaction.Rect, bool) {
-	from, to := h.cap-int64(Hold), h.cap+int64(Hold)
+	// What the picture shows was laid out before it was captured. A report of after the capture must be in by now, a hold later, so the time
+	// asked for may not reach that far itself: a page that is asked every few tens of milliseconds has answered since.
+	from, to := h.cap-int64(Hold), h.cap+int64(Hold/5)
 	rects := append([]redaction.Rect(nil), h.chrome...)
 	rects = append(rects, f.chrome()...)
 	if f.cfg.Masks != nil {
