@@ -42,7 +42,7 @@ type Starter func(ctx context.Context, role string, args ...string) (*process.Pr
 type Options struct {
 	Role    string // "sentinel" when empty, or "bystander"
 	Title   string // empty: "Letter", or "Terminal" for a bystander
-	Heading string // empty: "The person's document", or "The person's terminal"
+	Heading string // empty: the title, or "The person's document" where that is empty, too
 	Dark    bool
 	Above   bool // keeps itself on top by its own property (desk.Above)
 	Quiet   bool // does not take the focus when it opens
@@ -89,12 +89,11 @@ func Start(ctx context.Context, start Starter, o Options) (*Sentinel, error) {
 	if o.Role == "" {
 		o.Role = "sentinel"
 	}
-	if o.Title == "" {
-		o.Title, o.Heading = "Letter", or(o.Heading, "The person's document")
-		if o.Role == "bystander" {
-			o.Title, o.Heading = "Terminal", or(o.Heading, "The person's terminal")
-		}
+	title, heading := "Letter", "The person's document"
+	if o.Role == "bystander" {
+		title, heading = "Terminal", "Terminal"
 	}
+	o.Title, o.Heading = or(o.Title, title), or(o.Heading, or(o.Title, heading))
 	args := []string{"--title", o.Title, "--heading", or(o.Heading, o.Title)}
 	for flag, on := range map[string]bool{"--dark": o.Dark, "--above": o.Above, "--quiet": o.Quiet} {
 		if on {
