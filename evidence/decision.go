@@ -148,7 +148,8 @@ func Decide(p matrix.Plan, verdicts []Verdict, s Standing) Ruling {
 		missing = append(missing, fmt.Sprintf("feature %s is claimed and has no row for each of its requirements", feature))
 	}
 	limits := slices.Concat(p.Limits, s.Limits)
-	open := slices.Concat(harnessFails, missing, coreOpen)
+	// What went wrong comes before what is not there.
+	open := slices.Concat(harnessFails, coreOpen, missing)
 	r.Incomplete = len(open) > 0
 	switch {
 	case len(broken) > 0:

@@ -22,6 +22,8 @@ const (
 	minPersonEvents = 2
 	// longestStill is the longest time that the film may stand still while the person types (contract V4).
 	longestStill = 2500 * time.Millisecond
+	// longestGap is the longest time without a capture that still counts as filmed throughout.
+	longestGap = 2500 * time.Millisecond
 )
 
 // requiredChannels are the guard channels that every row needs alive (design section 6).

@@ -174,6 +174,9 @@ func (j *judgement) film() {
 		if !f.CoversRow {
 			j.add("V3", ReasonFilmShort, o, "the film spans %v and not the whole row", time.Duration(f.SpanNS))
 		}
+		if gap := time.Duration(f.MaxGapNS); gap > longestGap {
+			j.add("V3", ReasonFilmShort, o, "nothing was filmed for %v", gap.Round(time.Millisecond))
+		}
 		if f.BlackRatio > 0.9 {
 			j.add("V4", ReasonFilmBlack, o, "%.0f %% of the film is black", f.BlackRatio*100)
 		}

@@ -306,6 +306,7 @@ func cases() []vector {
 		{"film_undecodable", ty, change(goodType(), with(KindFilm, func(o *Observation) { o.Film.Decodes = false })), HarnessError, "V1 film_undecodable"},
 		{"film_black", ty, change(goodType(), with(KindFilm, func(o *Observation) { o.Film.BlackRatio = 1 })), HarnessError, "V4 film_black"},
 		{"film_frozen", ty, change(goodType(), with(KindFilm, func(o *Observation) { o.Film.LongestStillNS = 5e9 })), HarnessError, "V4 film_frozen"},
+		{"film_with_a_hole_in_time", ty, change(goodType(), with(KindFilm, func(o *Observation) { o.Film.MaxGapNS = 3e9 })), HarnessError, "V3 film_short"},
 		{"film_of_another_run", ty, change(goodType(), with(KindFilm, func(o *Observation) { o.Film.CodesWrong = 1 })), HarnessError, "V2 film_unstamped"},
 		{"film_with_a_hole_in_its_mask", ty, change(goodType(), with(KindFilm, func(o *Observation) { o.Film.MasksSolid = false })), HarnessError, "P2 mask_broken"},
 		{"film_row_with_a_bad_film", func() matrix.Contract { c := ty; c.Requirement, c.Duty = "V1", matrix.DutyHarness; return c }(), change(goodType(), with(KindFilm, func(o *Observation) { o.Film.Decodes = false })), Fail, "V1 film_undecodable"},

@@ -303,8 +303,10 @@ type Film struct {
 	BlackRatio float64 `json:"black_ratio"`
 	// LongestStillNS is the longest time without any change of pixels outside the code, while the desk moved.
 	LongestStillNS int64 `json:"longest_still_ns"`
-	MaskedFrames   int   `json:"masked_frames"`
-	MasksSolid     bool  `json:"masks_solid"`
+	// MaxGapNS is the longest time between two captures.
+	MaxGapNS     int64 `json:"max_gap_ns"`
+	MaskedFrames int   `json:"masked_frames"`
+	MasksSolid   bool  `json:"masks_solid"`
 	// SpanNS is first to last frame; CoversRow says that it spans the row's steps.
 	SpanNS    int64  `json:"span_ns"`
 	CoversRow bool   `json:"covers_row"`

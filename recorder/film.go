@@ -79,6 +79,7 @@ type Film struct {
 	held     []*heldFrame
 	wins     []winAt
 	codeText string
+	last     *sideFrame // what the canvas shows, once something was written
 	label    paneNow
 }
 
@@ -91,6 +92,7 @@ type winAt struct {
 // heldFrame is a capture that waits for later mask reports.
 type heldFrame struct {
 	n, count int // frames n to n+count-1 show it
+	missed   int // frames before n that fell due before it was captured; they show what was written last
 	cap      int64
 	shot     *shot
 	chrome   []redaction.Rect
@@ -360,7 +362,20 @@ func (f *Film) capture(n *int, iv int64) error {
 	}
 	f.free = f.free[:len(f.free)-1]
 	after := monotonic()
-	h.count = max(1, int((after-f.t0)/iv)+1-*n)
+	h.count = 1
+	if late := int((after-f.t0)/iv) - *n; late > 0 {
+		// Frames that fell due while nothing was captured show what was captured before them, never what came after.
+		switch {
+		case len(f.held) > 0:
+			f.held[len(f.held)-1].count += late
+			h.n += late
+		case f.last != nil:
+			h.missed = late
+			h.n += late
+		default:
+			h.count += late
+		}
+	}
 	if s.state == PaneOwn && !visible {
 		s.state = PaneInactive
 	}
@@ -370,7 +385,7 @@ func (f *Film) capture(n *int, iv int64) error {
 	f.mu.Unlock()
 	f.report.captNS += after - h.cap
 	f.report.MaxLateMS = max(f.report.MaxLateMS, float64(h.cap-(f.t0+int64(*n)*iv))/1e6)
-	*n += h.count
+	*n = h.n + h.count
 	f.held = append(f.held, h)
 	f.wins = append(f.wins, winAt{h.cap, s.win})
 	for len(f.wins) > 0 && f.wins[0].ns < h.cap-4*int64(Hold)-4*iv {
@@ -410,6 +425,11 @@ func (f *Film) masks(h *heldFrame) ([]redaction.Rect, bool) {
 func (f *Film) release() error {
 	h := f.held[0]
 	f.held = f.held[1:]
+	for i := range h.missed {
+		if err := f.put(h.n-h.missed+i, *f.last, true); err != nil {
+			return err
+		}
+	}
 	begin := monotonic()
 	rects, known := f.masks(h)
 	strangers := f.compose(h, rects, known)
@@ -419,28 +439,39 @@ func (f *Film) release() error {
 		c <- p
 	}
 	f.free = append(f.free, h.shot)
+	shown := sideFrame{CapNS: h.cap, Masks: len(rects), Known: known, Strangers: strangers, Pane: h.shot.state, Window: h.shot.win, Scale: h.shot.scale}
+	f.last = &shown
+	f.report.makeNS += monotonic() - begin
 	for i := range h.count {
-		n := h.n + i
-		f.stamp(n, h.cap, i > 0)
-		pixels := f.planes.turn(f.canvas.pix)
-		f.report.makeNS += monotonic() - begin
-		begin = monotonic()
-		if err := f.enc.write(pixels); err != nil {
+		if err := f.put(h.n+i, shown, i > 0); err != nil {
 			return err
 		}
-		if err := f.side.frame(sideFrame{N: n, CapNS: h.cap, Repeated: i > 0, Masks: len(rects), Known: known, Strangers: strangers, Pane: h.shot.state, Window: h.shot.win, Scale: h.shot.scale}); err != nil {
-			return fail("film", writeKind(err), err)
-		}
-		f.report.writeNS += monotonic() - begin
-		begin = monotonic()
-		f.report.Frames++
-		f.report.LastCapNS = h.cap
-		if i > 0 {
-			f.report.Repeated++
-		}
-		if !known && !h.shot.win.Empty() {
-			f.report.UnknownMasks++
-		}
+	}
+	return nil
+}
+
+// put stamps the picture on the canvas as frame n and hands it to the encoder and the side file.
+func (f *Film) put(n int, shown sideFrame, repeated bool) error {
+	begin := monotonic()
+	f.stamp(n, shown.CapNS, repeated)
+	pixels := f.planes.turn(f.canvas.pix)
+	f.report.makeNS += monotonic() - begin
+	begin = monotonic()
+	if err := f.enc.write(pixels); err != nil {
+		return err
+	}
+	shown.N, shown.Repeated = n, repeated
+	if err := f.side.frame(shown); err != nil {
+		return fail("film", writeKind(err), err)
+	}
+	f.report.writeNS += monotonic() - begin
+	f.report.Frames++
+	f.report.LastCapNS = shown.CapNS
+	if repeated {
+		f.report.Repeated++
+	}
+	if !shown.Known && !shown.Window.Empty() {
+		f.report.UnknownMasks++
 	}
 	return nil
 }

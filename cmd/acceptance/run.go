@@ -228,14 +228,38 @@ func runCode(verdicts []evidence.Verdict) int {
 	return code
 }
 
+// folded puts core requirements without rows onto one line: they are many, and alike.
+func folded(reasons []string) []string {
+	var out, ids []string
+	at := 0
+	for _, r := range reasons {
+		id, ok := strings.CutPrefix(r, "core requirement ")
+		id, without := strings.CutSuffix(id, " has no row")
+		if !ok || !without {
+			out = append(out, r)
+			continue
+		}
+		if len(ids) == 0 {
+			at = len(out)
+			out = append(out, "")
+		}
+		ids = append(ids, id)
+	}
+	if len(ids) > 0 {
+		out[at] = fmt.Sprintf("%s without rows: %s", plural(len(ids), "core requirement"), strings.Join(ids, " "))
+	}
+	return out
+}
+
 // printRuling prints a decision, the first reasons for it, and its limits: those of the decision, and those of where it was made, which hold
 // whatever was decided.
 func printRuling(w io.Writer, p matrix.Plan, r evidence.Ruling, standing []string) {
 	fmt.Fprintf(w, "\ndecision  %s on %s (%s): %s\n", p.Engine, p.Product, p.Environment, strings.ToUpper(r.Decision.String()))
-	const most = 5
-	for i, reason := range r.Reasons {
+	const most = 8
+	reasons := folded(r.Reasons)
+	for i, reason := range reasons {
 		if i == most {
-			fmt.Fprintf(w, "          and %d more reasons: see the report\n", len(r.Reasons)-most)
+			fmt.Fprintf(w, "          and %d more reasons: see the report\n", len(reasons)-most)
 			break
 		}
 		fmt.Fprintf(w, "          %s\n", reason)

@@ -67,8 +67,9 @@ func look(obs []evidence.Observation, call evidence.Observation) window {
 			w.journal(o.Journal)
 		case o.Desk != nil && in(o.Desk.EventNS):
 			w.deskEvent(o)
-		case o.System != nil && o.Step == call.Step && c.Operation == engine.OpPrepare:
-			name := map[string]string{evidence.FactLaunched: "launched_browser", evidence.FactWindowOpened: "opened_window", evidence.FactProfileOwn: "created_profile"}[o.System.Fact]
+		case o.System != nil && o.Step == call.Step && (c.Operation == engine.OpPrepare || c.Operation == engine.OpSessionEnd):
+			name := map[string]string{evidence.FactLaunched: "launched_browser", evidence.FactWindowOpened: "opened_window", evidence.FactProfileOwn: "created_profile",
+				evidence.FactRestarted: "restarted_browser", evidence.FactProcessesGone: "closed_window"}[o.System.Fact]
 			if name != "" {
 				w.flags[name] = o.System.Holds
 			}

@@ -29,6 +29,7 @@ func (a *Attempt) filmFacts(o *evidence.Film, r recorder.FilmReport, c recorder.
 	if r.FPS > 0 {
 		o.LongestStillNS = int64(c.FrozenFrames) * 1e9 / int64(r.FPS)
 	}
+	o.MaxGapNS = c.MaxGapNS
 	o.MaskedFrames = c.MaskChecks
 	o.MasksSolid = len(c.Breaches) == 0
 	o.SpanNS = c.SpanNS
