@@ -324,7 +324,7 @@ func (l *Log) inputEvent(e x11.Event) {
 			if i.Detail&x11.HierarchyMasterAdded != 0 {
 				ev.Kind = MasterAdded
 			}
-			l.todo = append(l.todo, l.readDevices)
+			l.deferred = append(l.deferred, l.readDevices)
 		}
 		l.put(ev, nil)
 	})

@@ -257,7 +257,7 @@ func (l *Log) retop(s *watched, parent uint32, x, y int) {
 	default:
 		// A frame within a frame: ask the server.
 		id := s.id
-		l.todo = append(l.todo, func() { go l.findTop(id) })
+		l.deferred = append(l.deferred, func() { go l.findTop(id) })
 	}
 }
 
@@ -302,7 +302,7 @@ func (l *Log) askClass(n *node) {
 		return
 	}
 	l.questions++
-	l.todo = append(l.todo, func() {
+	l.deferred = append(l.deferred, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), l.cfg.CallBudget)
 		defer cancel()
 		l.conns[Query].Async(ctx, x11.AttributesRequest(n.id), func(r x11.Reply, err error) {
@@ -322,7 +322,7 @@ func (l *Log) askClass(n *node) {
 
 // askGeometry asks for the size of a window that came back to the root.
 func (l *Log) askGeometry(n *node) {
-	l.todo = append(l.todo, func() {
+	l.deferred = append(l.deferred, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), l.cfg.CallBudget)
 		defer cancel()
 		l.conns[Query].Async(ctx, x11.NewRequest(14, 0).U32(n.id), func(r x11.Reply, err error) {

@@ -119,7 +119,7 @@ type Log struct {
 	disturbed int64 // MonoNS of the last violation by a process that is not exempt
 	marks     map[uint32]chan struct{}
 	token     uint32
-	todo      []func() // to run once the lock is free
+	deferred  []func() // to run once the lock is free
 	questions int
 	stopping  bool
 
@@ -138,10 +138,10 @@ func (l *Log) base(xid uint32) uint32 { return xid &^ l.mask }
 func (l *Log) locked(f func()) {
 	l.mu.Lock()
 	f()
-	todo := l.todo
-	l.todo = nil
+	deferred := l.deferred
+	l.deferred = nil
 	l.mu.Unlock()
-	for _, t := range todo {
+	for _, t := range deferred {
 		t()
 	}
 }
@@ -205,7 +205,7 @@ func (l *Log) newClient(b uint32) *client {
 		return c
 	}
 	l.clients[b] = c
-	l.todo = append(l.todo, func() { l.resolve(c) })
+	l.deferred = append(l.deferred, func() { l.resolve(c) })
 	return c
 }
 
