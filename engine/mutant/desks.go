@@ -68,24 +68,21 @@ func stealFocus(c *xgb.Conn, root xproto.Window) {
 	xproto.SetInputFocus(c, now.RevertTo, now.Focus, xproto.TimeCurrentTime)
 }
 
-// raiseAndLower puts a large window on top, past the window manager, and back to exactly where it was among all children of the root.
+// raiseAndLower asks the window manager to put the window that lies right below the topmost one above it, and back below it: the order is
+// then the same as before.
 func raiseAndLower(c *xgb.Conn, root xproto.Window) {
-	tree, err := xproto.QueryTree(c, root).Reply()
+	name := "_NET_CLIENT_LIST_STACKING"
+	atom, err := xproto.InternAtom(c, false, uint16(len(name)), name).Reply()
 	if err != nil {
 		return
 	}
-	for i, w := range tree.Children[:max(0, len(tree.Children)-1)] {
-		a, err := xproto.GetWindowAttributes(c, w).Reply()
-		if err != nil || a.MapState != xproto.MapStateViewable || a.Class != xproto.WindowClassInputOutput {
-			continue
-		}
-		if g, err := xproto.GetGeometry(c, xproto.Drawable(w)).Reply(); err != nil || g.Width < 500 {
-			continue
-		}
-		xproto.ConfigureWindow(c, w, xproto.ConfigWindowStackMode, []uint32{xproto.StackModeAbove})
-		xproto.ConfigureWindow(c, w, xproto.ConfigWindowSibling|xproto.ConfigWindowStackMode, []uint32{uint32(tree.Children[i+1]), xproto.StackModeBelow})
+	list, err := xproto.GetProperty(c, false, root, atom.Atom, xproto.AtomWindow, 0, 256).Reply()
+	if err != nil || len(list.Value) < 8 {
 		return
 	}
+	top, below := xgb.Get32(list.Value[len(list.Value)-4:]), xproto.Window(xgb.Get32(list.Value[len(list.Value)-8:]))
+	xproto.ConfigureWindow(c, below, xproto.ConfigWindowStackMode, []uint32{xproto.StackModeAbove})
+	xproto.ConfigureWindow(c, below, xproto.ConfigWindowSibling|xproto.ConfigWindowStackMode, []uint32{top, xproto.StackModeBelow})
 }
 
 func warp(c *xgb.Conn, root xproto.Window) {

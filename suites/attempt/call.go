@@ -70,7 +70,7 @@ func (a *Attempt) Call(ctx context.Context, op engine.Operation, args map[string
 	closing := a.closeWindow
 	if !a.steps && op != engine.OpPrepare {
 		// While the desk is being arranged nothing is judged call by call: what a call did to the desk is collected with the next ones.
-		closing = a.collect
+		closing = a.closeQuickly
 	}
 	closeErr := closing(ctx)
 	call.ClosedNS = stage.Mono()
