@@ -322,6 +322,10 @@ func (b *Browser) Reconnect(ctx context.Context) (engine.Browser, error) {
 			again.link.end(errLost)
 		}
 		b.adapter.logf("reconnect: %v", err)
+		// A browser that was dying when it was asked first is gone by now.
+		if now, err := identify(b.child.pid); err != nil || now.Start != b.process.Start {
+			return nil, stale("process")
+		}
 		return nil, stale("connection")
 	}
 	go again.watch()

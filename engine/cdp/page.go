@@ -25,7 +25,7 @@ var (
 )
 
 // visibilityBudget bounds the question which tab a window shows. A page that is too busy to answer is no proof either way.
-const visibilityBudget = time.Second
+const visibilityBudget = 600 * time.Millisecond
 
 // closeBudget is how long a closed tab may take to go.
 const closeBudget = 3 * time.Second
