@@ -301,6 +301,9 @@ func (b *Browser) attach(ctx context.Context) error {
 	return err
 }
 
+// dyingBudget is how long a browser that does not answer a new connection may take to be gone.
+const dyingBudget = time.Second
+
 // Reconnect makes a new connection to the same living browser after the old one was lost. Nothing is revived: tabs keep their keys, but
 // documents are seen anew, focus emulation is over, and nodes of before are refused by their document. The old Browser stays lost; only the
 // new one is to be closed.
@@ -322,9 +325,11 @@ func (b *Browser) Reconnect(ctx context.Context) (engine.Browser, error) {
 			again.link.end(errLost)
 		}
 		b.adapter.logf("reconnect: %v", err)
-		// A browser that was dying when it was asked first is gone by now.
-		if now, err := identify(b.child.pid); err != nil || now.Start != b.process.Start {
-			return nil, stale("process")
+		// A process that is being killed closes its sockets before it is gone.
+		for deadline := time.Now().Add(dyingBudget); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(dyingBudget / 50) {
+			if now, err := identify(b.child.pid); err != nil || now.Start != b.process.Start {
+				return nil, stale("process")
+			}
 		}
 		return nil, stale("connection")
 	}
