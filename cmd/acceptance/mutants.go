@@ -75,10 +75,7 @@ func mutantsCommand(ctx context.Context, args []string, std streams) int {
 	if dir == "" {
 		dir = filepath.Join("out", "mutants-"+time.Now().UTC().Format("20060102T150405Z"))
 	}
-	if missing := preflight(ctx); len(missing) > 0 {
-		for _, p := range missing {
-			std.say("%s: %s; %s", p.Name, p.Problem, p.Fix)
-		}
+	if !hasPrograms(ctx, std) {
 		return exitUsage
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

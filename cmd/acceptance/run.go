@@ -81,6 +81,15 @@ type rowSummary struct {
 	Findings []evidence.Finding `json:"findings,omitempty"`
 }
 
+// hasPrograms says of every program that a run needs and that is missing what to do, and returns whether none is.
+func hasPrograms(ctx context.Context, std streams) bool {
+	missing := preflight(ctx)
+	for _, p := range missing {
+		std.say("%s: %s; %s", p.Name, p.Problem, p.Fix)
+	}
+	return len(missing) == 0
+}
+
 // runCommand carries a plan out.
 func runCommand(ctx context.Context, args []string, std streams) int {
 	f := newFlags("run", std)
@@ -113,10 +122,7 @@ func runCommand(ctx context.Context, args []string, std streams) int {
 	if cfg.Dir == "" {
 		cfg.Dir = filepath.Join("out", time.Now().UTC().Format("20060102T150405Z"))
 	}
-	if missing := preflight(ctx); len(missing) > 0 {
-		for _, p := range missing {
-			std.say("%s: %s; %s", p.Name, p.Problem, p.Fix)
-		}
+	if !hasPrograms(ctx, std) {
 		return exitUsage
 	}
 	if err := os.MkdirAll(filepath.Dir(cfg.Dir), 0o755); err != nil {
