@@ -74,7 +74,8 @@ func (j *judgement) system() {
 		{FactProfileUsed, "S1", ReasonProfileUnused}, {FactProfileGone, "S1", ReasonProfileLeft}, {FactProcessesGone, "S1", ReasonProcessLeft},
 		{FactSandboxOn, "J11", ReasonSandboxOff}, {FactLoopbackOnly, "S13", ReasonListenerExposed}, {FactNoRequests, "S10", ReasonProbed},
 		{FactNoConnections, "S10", ReasonProbed}, {FactUnchanged, "R2", ReasonRefusalMutated}, {FactBystanderAlive, "S3", ReasonBystanderHarmed},
-		{FactCut, "J5", ReasonHarnessFault},
+		{FactCut, "J5", ReasonHarnessFault}, {FactEngineKilled, "J5", ReasonHarnessFault},
+		{FactKilledProcesses, "S11", ReasonProcessLeft}, {FactKilledProfiles, "S11", ReasonProfileLeft},
 	} {
 		for _, o := range byFact[r.fact] {
 			if !o.System.Holds {
@@ -120,6 +121,11 @@ func (j *judgement) system() {
 	for _, s := range j.row.Steps {
 		if s.Verb == "cut" && len(j.stepCalls[s.Name]) == 0 {
 			need(FactCut, "the row cuts a connection")
+		}
+		if s.Verb == "kill" {
+			for _, fact := range []string{FactEngineKilled, FactKilledProcesses, FactKilledProfiles} {
+				need(fact, "the row kills the engine")
+			}
 		}
 	}
 }

@@ -147,6 +147,23 @@ func launchFacts(but string) []Observation {
 	return out
 }
 
+// killRow is a row about what a killed engine leaves.
+func killRow() matrix.Contract {
+	c := typeRow()
+	c.ID, c.Stem, c.Requirement, c.Needs, c.Launch = "killed-engine", "killed-engine", "S11", nil, matrix.LaunchNone
+	c.Steps = []matrix.Step{{Name: "bind-1", Verb: "bind"}, {Name: "kill-2", Verb: "kill", Args: map[string]any{"process": "engine"}}}
+	c.Expect = matrix.Expect{Bind: []matrix.BindExpect{{Of: "bind-1", Quality: engine.QualityExact}}, Elsewhere: "silent"}
+	return c
+}
+
+func killFacts(but string) []Observation {
+	out := []Observation{bindCall()}
+	for _, f := range []string{FactEngineKilled, FactKilledProcesses, FactKilledProfiles} {
+		out = append(out, fact("kill-2", f, f != but))
+	}
+	return out
+}
+
 func goodLaunch() []Observation {
 	own := append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts("")...)
 	return frame(launchRow(), own...)
@@ -335,6 +352,11 @@ func cases() []vector {
 		{"profile_left", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactProfileGone)...)...), Fail, "S1 profile_left"},
 		{"browser_left", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactProcessesGone)...)...), Fail, "S1 process_left"},
 		{"profile_open_to_others", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactProfileMode)...)...), Fail, "S1 profile_mode"},
+		{"killed_engine_leaves_nothing", killRow(), frame(killRow(), killFacts("")...), Pass, ""},
+		{"killed_engine_leaves_a_browser", killRow(), frame(killRow(), killFacts(FactKilledProcesses)...), Fail, "S11 process_left"},
+		{"killed_engine_leaves_a_profile", killRow(), frame(killRow(), killFacts(FactKilledProfiles)...), Fail, "S11 profile_left"},
+		{"killed_engine_had_no_browser", killRow(), frame(killRow(), killFacts(FactEngineKilled)...), HarnessError, "J5 harness_fault"},
+		{"killed_engine_not_looked_after", killRow(), frame(killRow(), bindCall()), HarnessError, "J1 too_few_seen"},
 		{"listener_on_all_addresses", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactLoopbackOnly)...)...), Fail, "S13 listener_exposed"},
 	}
 	var out []vector

@@ -267,11 +267,18 @@ const (
 	FactRestarted = "restarted"
 	// FactCut: the connection between engine and browser was cut from outside.
 	FactCut = "connection_cut"
+	// FactEngineKilled: the engine was killed with SIGKILL while it had browsers with profiles; Count is how many processes it had started.
+	FactEngineKilled = "engine_killed"
+	// FactKilledProcesses: none of the processes that a killed engine had started is left. FactKilledProfiles: none of its browsers'
+	// profiles. Both by the engine's own means, for the harness ends nothing before they are measured (S11).
+	FactKilledProcesses = "processes_gone_after_kill"
+	FactKilledProfiles  = "profiles_gone_after_kill"
 )
 
 // SystemFacts lists every fact.
 var SystemFacts = []string{FactProfileOwn, FactProfileMode, FactProfileUsed, FactProfileGone, FactProcessesGone, FactSandboxOn, FactLoopbackOnly,
-	FactNoRequests, FactNoConnections, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactCut}
+	FactNoRequests, FactNoConnections, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactCut,
+	FactEngineKilled, FactKilledProcesses, FactKilledProfiles}
 
 // Scan is one canary scan. What is "engine_raw" (results, stderr, tapped before our redactor), "bundle" (the row's files) or "temporary".
 type Scan struct {

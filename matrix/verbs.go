@@ -157,6 +157,9 @@ var Verbs = []Verb{
 	{Name: "cut", Doc: "cuts a connection of the engine from outside", Fields: []Field{
 		{Name: "connection", Kind: FieldEnum, Words: []string{"browser"}, Required: true, Doc: "the connection between engine and browser"},
 	}},
+	{Name: "kill", Doc: "kills the engine's process with SIGKILL and looks at what is left of its browsers", Fields: []Field{
+		{Name: "process", Kind: FieldEnum, Words: []string{"engine"}, Required: true, Doc: "whose process"},
+	}},
 	{Name: "wait", Doc: "waits until nothing happened for a time", Fields: []Field{
 		{Name: "quiet", Kind: FieldDuration, Required: true, Doc: "the quiet time"},
 	}},

@@ -48,16 +48,16 @@ func serve(ctx context.Context, adapter engine.Adapter, std streams, wrap func(e
 		platform = native.Unavailable()
 	}
 	defer platform.Close()
-	return serveOn(ctx, adapter, platform, std, wrap)
-}
-
-func serveOn(ctx context.Context, adapter engine.Adapter, platform engine.NativePlatform, std streams, wrap func(engine.Engine) engine.Engine) int {
 	guardian, err := guardianCommand()
 	if err != nil {
 		std.say("engine: %v", err)
 		return exitCannotJudge
 	}
-	e, err := core.New(core.Config{Adapter: adapter, Native: platform, Guardian: guardian})
+	return serveOn(ctx, core.Config{Adapter: adapter, Native: platform, Guardian: guardian}, std, wrap)
+}
+
+func serveOn(ctx context.Context, cfg core.Config, std streams, wrap func(engine.Engine) engine.Engine) int {
+	e, err := core.New(cfg)
 	if err != nil {
 		std.say("engine: %v", err)
 		return exitCannotJudge

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/engine-acceptance/acceptance/engine/core"
 	"github.com/engine-acceptance/acceptance/engine/mutant"
 	"github.com/engine-acceptance/acceptance/engine/native"
 	"github.com/engine-acceptance/acceptance/evidence"
@@ -253,5 +254,12 @@ func mutantRole(ctx context.Context, args []string, std streams) int {
 	}
 	defer platform.Close()
 	p := x.Apply(mutant.Parts{Adapter: adapters["chromium"](std.err), Native: platform})
-	return serveOn(ctx, p.Adapter, p.Native, std, p.Wrap)
+	cfg := core.Config{Adapter: p.Adapter, Native: p.Native}
+	if !p.Unguarded {
+		if cfg.Guardian, err = guardianCommand(); err != nil {
+			std.say("role mutant: %v", err)
+			return exitCannotJudge
+		}
+	}
+	return serveOn(ctx, cfg, std, p.Wrap)
 }

@@ -51,6 +51,8 @@ type Parts struct {
 	Adapter engine.Adapter
 	Native  engine.NativePlatform
 	Wrap    func(engine.Engine) engine.Engine
+	// Unguarded leaves out the engine's own guardian, which cleans up after an engine that was killed.
+	Unguarded bool
 }
 
 // Apply puts the defect into the parts of a healthy engine.

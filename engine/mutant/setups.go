@@ -3,6 +3,7 @@ package mutant
 import (
 	"context"
 	"encoding/json"
+	"os/exec"
 	"time"
 
 	"github.com/engine-acceptance/acceptance/engine"
@@ -23,6 +24,22 @@ func setups() []Mutant {
 					return engine.Result{Status: engine.StatusOK}, nil
 				}
 				return n.Call(ctx, op, args)
+			})},
+		{Name: "has-no-guardian", Seam: SeamStore, Text: "leaves nobody to clean up after it when it is killed", Rows: []string{"killed-engine"},
+			Kills: kills("S11", "profile_left"),
+			parts: func(p *Parts) { p.Unguarded = true }},
+		{Name: "leaves-a-helper", Seam: SeamAdapter, Text: "starts a helper beside the browser that nothing ends when it is killed", Rows: []string{"killed-engine"},
+			Kills: kills("S11", "process_left"),
+			parts: around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
+				r, err := n.Call(ctx, op, args)
+				if op == engine.OpPrepare && r.Prepared != nil {
+					// It ends by itself, so that nothing is left of this mutant either; its session is its own.
+					helper := exec.Command("setsid", "sleep", "20")
+					if helper.Start() == nil {
+						go func() { _ = helper.Wait() }()
+					}
+				}
+				return r, err
 			})},
 	}
 }

@@ -56,8 +56,21 @@ func (a *Attempt) End(ctx context.Context) ([]evidence.Observation, error) {
 	a.Stage.Pages.EndRow(a.pages.ID())
 	a.scans(ctx)
 	a.observe(evidence.Observation{Kind: evidence.KindHeartbeat, Heartbeat: &evidence.Heartbeat{MaxGapNS: a.Stage.Heart.MaxGapNS()}})
+	a.reviveEngine(ctx)
 	a.observe(evidence.Observation{Kind: evidence.KindEnd, End: &evidence.End{}})
 	return a.kept, a.writeErr
+}
+
+// reviveEngine starts the engine anew when it is gone, so that the next row has one.
+func (a *Attempt) reviveEngine(ctx context.Context) {
+	select {
+	case <-a.Stage.Host.Gone():
+	default:
+		return
+	}
+	if err := a.Stage.StartEngine(ctx); err != nil {
+		_ = a.fault("harness", "start the engine anew: %v", err)
+	}
 }
 
 // leave ends what the row began: its session and browser, or, in a shared browser, its tabs.

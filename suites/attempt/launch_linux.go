@@ -157,24 +157,13 @@ func (a *Attempt) EndSession(ctx context.Context, session string) (*engine.Resul
 
 // observeGone waits for a browser's processes and its profile to be gone, and says whether they are.
 func (a *Attempt) observeGone(browsers []process.Identity, profile string) {
-	end := time.Now().Add(goneBudget)
-	left, there := 0, false
-	for {
-		left = 0
-		for _, b := range browsers {
-			if b.Alive() {
-				left++
-			}
-		}
-		_, err := os.Lstat(profile)
-		there = profile != "" && err == nil
-		if left == 0 && !there || time.Now().After(end) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
+	var dirs []string
+	if profile != "" {
+		dirs = []string{profile}
 	}
-	a.Fact(evidence.FactProcessesGone, left == 0, left, "")
-	a.Fact(evidence.FactProfileGone, !there, 0, "")
+	left, there := awaitGone(browsers, dirs)
+	a.Fact(evidence.FactProcessesGone, len(left) == 0, len(left), "")
+	a.Fact(evidence.FactProfileGone, there == 0, 0, "")
 }
 
 // unchanged waits a second after a refusal and says whether the system is as before (R2).

@@ -19,6 +19,7 @@ var Verbs = map[string]attempt.Do{
 	"close_tab":     closeTab,
 	"call":          call,
 	"cut":           cut,
+	"kill":          kill,
 	"wait":          wait,
 	"report_forged": reportForged,
 }
