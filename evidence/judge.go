@@ -277,6 +277,11 @@ func (j *judgement) faults() {
 			j.add("J1", ReasonTooFewSeen, j.end(), "step %s was planned and never observed", s.Name)
 		}
 	}
+	for _, s := range j.row.Steps {
+		if n := s.Calls(); n > 1 && len(j.stepCalls[s.Name]) != n && !j.interrupted() {
+			j.add("J1", ReasonTooFewSeen, j.end(), "step %s makes %d calls, %d were observed", s.Name, n, len(j.stepCalls[s.Name]))
+		}
+	}
 	if len(j.of(KindHeartbeat)) == 0 {
 		j.add("J5", ReasonTooFewSeen, j.end(), "the harness's own heartbeat was not recorded")
 	}
@@ -289,7 +294,7 @@ func (j *judgement) interrupted() bool {
 		return true
 	}
 	for _, o := range j.of(KindCall) {
-		if o.Call.Carrier != "" || o.Call.Status == engine.StatusRefused && j.expectedRefusal(o.Step) == nil {
+		if o.Call.Carrier != "" || o.Call.Status == engine.StatusRefused && j.expectedRefusal(o.Step) == nil && !j.allowedRefusal(o) {
 			return true
 		}
 		if o.Call.Status == engine.StatusOK && j.expectedRefusal(o.Step) != nil {

@@ -25,6 +25,27 @@ func (j *judgement) expectedRefusal(step string) *matrix.RefusalExpect {
 	return nil
 }
 
+// allowedRefusal says that a repeated step may be refused with what this call of it was refused with.
+func (j *judgement) allowedRefusal(o Observation) bool {
+	return o.Call.Refusal != nil && slices.ContainsFunc(j.row.Expect.Rounds, func(r matrix.RoundsExpect) bool {
+		return r.Of == o.Step && slices.Contains(r.Refused, o.Call.Refusal.Trigger)
+	})
+}
+
+// rounds holds the floor of a repeated step.
+func (j *judgement) rounds(want matrix.RoundsExpect) {
+	calls := j.stepCalls[want.Of]
+	delivered := 0
+	for _, o := range calls {
+		if o.Call.Carrier == "" && o.Call.Status == engine.StatusOK {
+			delivered++
+		}
+	}
+	if delivered < want.Delivered && !j.interrupted() {
+		j.add(j.row.Requirement, ReasonRefused, calls[len(calls)-1], "%d of %d calls of %s were delivered, want at least %d", delivered, len(calls), want.Of, want.Delivered)
+	}
+}
+
 // refusalRequirement is the requirement that a wrong answer to an undeclared action breaks.
 func (j *judgement) refusalRequirement() matrix.RequirementID {
 	if j.row.Twin {
@@ -111,12 +132,15 @@ func (j *judgement) refused(o Observation) {
 		j.late("R7", ReasonRefusalLate, o, time.Duration(c.ReplyNS-c.StartNS), budget)
 	}
 	for _, e := range j.of(KindJournal) {
+		if c.Grouped && j.expected(e.Journal) {
+			continue // what the other calls of the group were to bring about
+		}
 		if e.MonoNS >= c.StartNS && e.MonoNS <= c.ClosedNS && e.Journal.Signed && interaction[e.Journal.Type] {
 			j.add("R2", ReasonRefusalMutated, e, "%s was refused, and %s of %s saw %s in its window of time", c.Operation, e.Journal.Control, e.Journal.Page, e.Journal.Type)
 		}
 	}
 	if want == nil {
-		if c.Refusal == nil {
+		if c.Refusal == nil || j.allowedRefusal(o) {
 			return
 		}
 		if c.Arrange {

@@ -33,6 +33,11 @@ func (j *judgement) expectations() {
 	for _, want := range e.Generation {
 		j.generation(want)
 	}
+	for _, want := range e.Rounds {
+		if _, called := j.mustHaveCall(want.Of); called {
+			j.rounds(want)
+		}
+	}
 	for _, want := range e.Effect {
 		j.effect(want)
 	}
@@ -76,6 +81,11 @@ func (j *judgement) bind(want matrix.BindExpect) {
 }
 
 func (j *judgement) snapshot(want matrix.SnapshotExpect) {
+	for _, o := range j.stepCalls[want.Of] {
+		if len(want.Either) > 0 && o.Call.Carrier == "" && o.Call.Snapshot != nil {
+			j.either(want, o)
+		}
+	}
 	o, ok := j.mustHaveCall(want.Of)
 	if !ok || o.Call.Status == engine.StatusRefused {
 		return
@@ -94,6 +104,23 @@ func (j *judgement) snapshot(want matrix.SnapshotExpect) {
 		if count(s.Nodes, node) > 0 {
 			j.add(j.row.Requirement, ReasonSnapshotWrong, o, "%s %q is listed and must be left out", node.Role, node.Name)
 		}
+	}
+}
+
+// either holds that a snapshot is of one document: it has one of the lists, whole, and nothing of the others.
+func (j *judgement) either(want matrix.SnapshotExpect, o Observation) {
+	whole, parts := 0, 0
+	for _, list := range want.Either {
+		has := slices.DeleteFunc(slices.Clone(list), func(node matrix.RoleName) bool { return count(o.Call.Snapshot.Nodes, node) != 1 })
+		switch {
+		case len(has) == len(list):
+			whole++
+		case slices.ContainsFunc(list, func(node matrix.RoleName) bool { return count(o.Call.Snapshot.Nodes, node) > 0 }):
+			parts++
+		}
+	}
+	if whole != 1 || parts != 0 {
+		j.add(j.row.Requirement, ReasonSnapshotWrong, o, "%s holds %d of the %d lists whole and a part of %d; a snapshot is of one document", o.Step, whole, len(want.Either), parts)
 	}
 }
 
@@ -173,14 +200,14 @@ func (j *judgement) effect(want matrix.EffectExpect) {
 		}
 	}
 	if want.Event != "" || want.Loaded != "" {
-		wantCount, what := max(want.Count, 1), want.Event
+		wantCount, what := max(want.Count, want.AtLeast, 1), want.Event
 		if want.Loaded != "" {
 			what = "load of " + want.Loaded
 		}
 		switch n := len(events); {
 		case n < wantCount:
 			j.add(j.row.Requirement, ReasonEffectMissing, j.end(), "%s saw %s %d times, want %d", where, what, n, wantCount)
-		case n > wantCount:
+		case n > wantCount && want.AtLeast == 0:
 			j.add(j.row.Requirement, ReasonEffectRepeated, events[wantCount], "%s saw %s %d times, want %d", where, what, n, wantCount)
 		}
 	}
@@ -243,14 +270,19 @@ func (j *judgement) refusedBefore() bool {
 func (j *judgement) elsewhere() {
 	for _, o := range j.seen() {
 		ev := o.Journal
-		if !interaction[ev.Type] || slices.ContainsFunc(j.row.Expect.Effect, func(want matrix.EffectExpect) bool {
-			want.Page = j.row.PageName(want.Page)
-			return covers(want, ev)
-		}) {
+		if !interaction[ev.Type] || j.expected(ev) {
 			continue
 		}
 		j.add(j.row.Requirement, ReasonEffectElsewhere, o, "%s %s (%s) saw %s, where all had to be silent", ev.Page, ev.Control, ev.File, ev.Type)
 	}
+}
+
+// expected reports whether an expected effect of the row explains an event.
+func (j *judgement) expected(ev *Journal) bool {
+	return slices.ContainsFunc(j.row.Expect.Effect, func(want matrix.EffectExpect) bool {
+		want.Page = j.row.PageName(want.Page)
+		return covers(want, ev)
+	})
 }
 
 // covers reports whether an expected effect explains an event: the same page, and the same control, or the load that it asks for.

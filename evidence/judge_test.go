@@ -48,6 +48,38 @@ func launchRow() matrix.Contract {
 	return c
 }
 
+// racedRow is a row whose snapshot is taken three times while its page changes; two of them must come, the third may find the page changed.
+func racedRow() matrix.Contract {
+	c := typeRow()
+	c.ID, c.Stem, c.Requirement, c.Needs = "snapshot-races", "snapshot-races", "G8", nil
+	c.Steps = []matrix.Step{{Name: "act", Verb: "snapshot", Args: map[string]any{"times": 3}, Background: true}}
+	c.Expect = matrix.Expect{Elsewhere: "silent",
+		Effect:   []matrix.EffectExpect{{Page: "w/tab 1", Loaded: "flip.html", AtLeast: 2}},
+		Rounds:   []matrix.RoundsExpect{{Of: "act", Delivered: 2, Refused: []string{"ref_retired"}}},
+		Snapshot: []matrix.SnapshotExpect{{Of: "act", Either: [][]matrix.RoleName{{{Role: "button", Name: "A1"}, {Role: "button", Name: "A2"}}, {{Role: "button", Name: "B1"}, {Role: "button", Name: "B2"}}}}}}
+	return c
+}
+
+// raced is one call of that row: the names that the snapshot lists, or none for a refusal.
+func raced(names ...string) Observation {
+	c := &Call{Operation: engine.OpState, Page: "w/tab 1", Grouped: true, StartNS: 100, ReplyNS: 150, ClosedNS: 200, Status: engine.StatusOK}
+	if len(names) == 0 {
+		c.Status, c.Refusal = engine.StatusRefused, &engine.Refusal{Code: engine.CodeRefStale, Operation: engine.OpState, Trigger: "ref_retired", Detail: engine.Detail{Reason: "document"}}
+	} else {
+		c.Snapshot = &SnapshotResult{Provenance: engine.ProvenanceAccessibility, Complete: true}
+		for _, n := range names {
+			c.Snapshot.Nodes = append(c.Snapshot.Nodes, matrix.RoleName{Role: "button", Name: n})
+		}
+	}
+	return Observation{Kind: KindCall, Step: "act", Phase: PhaseBackground, MonoNS: 200, Call: c}
+}
+
+func loadOf(file string) Observation {
+	o := event("w/tab 1", "", "load", "", true)
+	o.Journal.File = file
+	return o
+}
+
 func receipt(op engine.Operation) *engine.Receipt {
 	return &engine.Receipt{Operation: op, Effect: engine.EffectConfirmed, Route: engine.RouteTrustedInput, Trust: engine.TrustTrustedInput,
 		Delivery: engine.DeliveryBackground, RequestedCount: 3, DeliveredCount: 3, Generation: "g1"}
@@ -217,7 +249,8 @@ func cases() []vector {
 		outcome  Outcome
 		findings string
 	}
-	ty, re, la := typeRow(), refusalRow(), launchRow()
+	ty, re, la, ra := typeRow(), refusalRow(), launchRow(), racedRow()
+	a, b := []string{"A1", "A2"}, []string{"B1", "B2"}
 	own := func(extra ...Observation) []Observation {
 		return frame(ty, append([]Observation{bindCall(), event("w/tab 1", "full-name", "input", "Ada", true), typeCall()}, extra...)...)
 	}
@@ -357,6 +390,18 @@ func cases() []vector {
 		{"killed_engine_leaves_a_profile", killRow(), frame(killRow(), killFacts(FactKilledProfiles)...), Fail, "S11 profile_left"},
 		{"killed_engine_had_no_browser", killRow(), frame(killRow(), killFacts(FactEngineKilled)...), HarnessError, "J5 harness_fault"},
 		{"killed_engine_not_looked_after", killRow(), frame(killRow(), bindCall()), HarnessError, "J1 too_few_seen"},
+		{"sound_rounds", ra, frame(ra, loadOf("flip.html"), loadOf("flip.html"), loadOf("flip.html"), raced(a...), raced(), raced(b...)), Pass, ""},
+		{"rounds_below_their_floor", ra, frame(ra, loadOf("flip.html"), loadOf("flip.html"), raced(a...), raced(), raced()), Fail, "G8 refused"},
+		{"round_never_made", ra, frame(ra, loadOf("flip.html"), loadOf("flip.html"), raced(a...), raced(b...)), HarnessError, "J1 too_few_seen"},
+		{"round_of_two_documents", ra, frame(ra, loadOf("flip.html"), loadOf("flip.html"), raced(a...), raced(b...), raced("A1", "B2")), Fail, "G8 snapshot_wrong"},
+		{"round_with_half_a_document", ra, frame(ra, loadOf("flip.html"), loadOf("flip.html"), raced(a...), raced(b...), raced("A1")), Fail, "G8 snapshot_wrong"},
+		{"round_refused_with_another_trigger", ra, frame(ra, loadOf("flip.html"), loadOf("flip.html"), raced(a...), raced(b...), func() Observation {
+			o := raced()
+			o.Call.Refusal.Trigger = "tab_gone"
+			return o
+		}()), Fail, "G8 refused"},
+		{"floor_of_an_effect_not_reached", ra, frame(ra, loadOf("flip.html"), raced(a...), raced(b...), raced(a...)), Fail, "G8 effect_missing"},
+		{"round_refused_while_something_else_moved", ra, frame(ra, loadOf("flip.html"), loadOf("flip.html"), event("w/tab 1", "save", "click", "", true), raced(a...), raced(), raced(b...)), Fail, "R2 refusal_mutated, G8 effect_elsewhere"},
 		{"listener_on_all_addresses", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactLoopbackOnly)...)...), Fail, "S13 listener_exposed"},
 	}
 	var out []vector

@@ -108,9 +108,11 @@ type Call struct {
 	ArgsDigest string           `json:"args_sha256"`
 	// Page is the tab reference that the call was aimed at, empty when it was aimed at none. Chars counts the code points that a type
 	// call was asked for. Arrange is true for calls that arrange the desk before the row's own steps.
-	Page       string          `json:"page,omitempty"`
-	Chars      int             `json:"chars,omitempty"`
-	Arrange    bool            `json:"arrange,omitempty"`
+	Page    string `json:"page,omitempty"`
+	Chars   int    `json:"chars,omitempty"`
+	Arrange bool   `json:"arrange,omitempty"`
+	// Grouped is true for a call of a group or of a repeated step: its window of time was closed together with those of the others.
+	Grouped    bool            `json:"grouped,omitempty"`
 	StartNS    int64           `json:"start_ns"`
 	ReplyNS    int64           `json:"reply_ns"`
 	ClosedNS   int64           `json:"closed_ns"`

@@ -134,6 +134,8 @@ type Expect struct {
 	Probes string `json:"probes,omitempty"`
 	// Generation pairs of steps whose generations must differ.
 	Generation []GenerationExpect `json:"generation,omitempty"`
+	// Rounds are floors for steps that are repeated.
+	Rounds []RoundsExpect `json:"rounds,omitempty"`
 	// Forged asks that a forged report was seen and named (harness rows of M18).
 	Forged string `json:"forged,omitempty"`
 }
@@ -146,7 +148,9 @@ type EffectExpect struct {
 	Value   *string `json:"value,omitempty"`
 	Event   string  `json:"event,omitempty"`
 	// Count is how many times the event must occur; 0 means once.
-	Count   int   `json:"count,omitempty"`
+	Count int `json:"count,omitempty"`
+	// AtLeast is a floor in the place of Count: so many times, or more.
+	AtLeast int   `json:"at_least,omitempty"`
 	Trusted *bool `json:"trusted,omitempty"`
 	// Loaded asks that the page of this name was loaded in the tab, once.
 	Loaded string `json:"loaded,omitempty"`
@@ -185,6 +189,8 @@ type SnapshotExpect struct {
 	Of    string     `json:"of"`
 	Has   []RoleName `json:"has,omitempty"`
 	Lacks []RoleName `json:"lacks,omitempty"`
+	// Either are lists of which every delivered snapshot of the step holds exactly one, whole, and nothing of the others.
+	Either [][]RoleName `json:"either,omitempty"`
 }
 
 // RoleName is a role with an accessible name. Frame is main, same_site or other_site; in an expectation it may be empty: any frame.
@@ -198,6 +204,15 @@ type RoleName struct {
 type ProfileExpect struct {
 	Of      string         `json:"of"`
 	Posture engine.Posture `json:"posture"`
+}
+
+// RoundsExpect is the floor of a repeated step: of its calls at least Delivered must be delivered, and the others refused with one of the
+// triggers. Whether each is what it should be is judged as for any call. A repeated step without a floor must deliver all of its calls, or be
+// refused each time as the row says.
+type RoundsExpect struct {
+	Of        string   `json:"of"`
+	Delivered int      `json:"delivered"`
+	Refused   []string `json:"refused"`
 }
 
 // GenerationExpect says that two binds are of different generations.

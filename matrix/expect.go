@@ -20,7 +20,7 @@ type Triggers interface {
 type triggerNames interface{ Triggers() []string }
 
 var (
-	expectFields  = []string{"effect", "elsewhere", "receipt", "refusal", "bind", "snapshot", "profile", "probes", "generation", "forged"}
+	expectFields  = []string{"effect", "elsewhere", "receipt", "refusal", "bind", "snapshot", "profile", "probes", "generation", "rounds", "forged"}
 	sideEffects   = jsonNames(reflect.TypeFor[engine.SideEffects]())
 	refusalDetail = jsonNames(reflect.TypeFor[engine.Detail]())
 )
@@ -68,6 +68,9 @@ func (r *reader) expect(n strict.Node, s *scope) {
 	for _, item := range entries(o.Get("generation")) {
 		p := item.Object("before", "after")
 		e.Generation = append(e.Generation, GenerationExpect{Before: s.of(p.Need("before"), "bind", "prepare"), After: s.of(p.Need("after"), "bind", "prepare")})
+	}
+	for _, item := range entries(o.Get("rounds")) {
+		e.Rounds = append(e.Rounds, r.rounds(item, s))
 	}
 	if at := o.Get("forged"); at.Exists() {
 		e.Forged = at.Enum("named")
@@ -182,7 +185,7 @@ func (s *scope) of(n strict.Node, verbs ...string) string {
 }
 
 func (s *scope) effect(n strict.Node) EffectExpect {
-	o := n.Object("page", "control", "value", "event", "count", "trusted", "loaded")
+	o := n.Object("page", "control", "value", "event", "count", "at_least", "trusted", "loaded")
 	var e EffectExpect
 	e.Page, _ = s.tab(o.Need("page"))
 	if at := o.Get("control"); at.Exists() {
@@ -205,6 +208,12 @@ func (s *scope) effect(n strict.Node) EffectExpect {
 	if at := o.Get("count"); at.Exists() {
 		e.Count = at.Int(1, 10_000)
 	}
+	if at := o.Get("at_least"); at.Exists() {
+		e.AtLeast = at.Int(1, 10_000)
+		if e.Count != 0 {
+			at.Bad("count is there, too: a number is exact or a floor")
+		}
+	}
 	if at := o.Get("trusted"); at.Exists() {
 		v := at.Bool()
 		e.Trusted = &v
@@ -219,8 +228,10 @@ func (s *scope) effect(n strict.Node) EffectExpect {
 		n.Bad("want either value or event of a control, or loaded")
 	case e.Value != nil && e.Control == "":
 		n.Bad("control is missing: whose value")
-	case (e.Count != 0 || e.Trusted != nil) && e.Event == "":
+	case (e.Count != 0 && e.Loaded == "" || e.Trusted != nil) && e.Event == "":
 		n.Bad("count and trusted belong to an event")
+	case e.AtLeast != 0 && e.Event == "" && e.Loaded == "":
+		n.Bad("at_least belongs to an event or to loaded")
 	}
 	return e
 }
@@ -308,7 +319,7 @@ func (s *scope) bind(n strict.Node) BindExpect {
 var frames = []string{"main", "same_site", "other_site"}
 
 func (s *scope) snapshot(n strict.Node) SnapshotExpect {
-	o := n.Object("of", "has", "lacks")
+	o := n.Object("of", "has", "lacks", "either")
 	e := SnapshotExpect{Of: s.of(o.Need("of"), "snapshot")}
 	read := func(list strict.Node) []RoleName {
 		var out []RoleName
@@ -326,13 +337,43 @@ func (s *scope) snapshot(n strict.Node) SnapshotExpect {
 		return out
 	}
 	e.Has, e.Lacks = read(o.Get("has")), read(o.Get("lacks"))
-	if n.IsObject() && len(e.Has)+len(e.Lacks) == 0 {
+	if at := o.Get("either"); at.Exists() {
+		for _, item := range at.List() {
+			e.Either = append(e.Either, read(item))
+		}
+		if len(e.Either) < 2 {
+			at.Bad("%d lists, want at least two: one is has", len(e.Either))
+		}
+	}
+	if n.IsObject() && len(e.Has)+len(e.Lacks)+len(e.Either) == 0 {
 		n.Bad("asks nothing of the snapshot")
 	}
 	for _, rn := range e.Has {
 		if slices.Contains(e.Lacks, rn) {
 			n.Bad("%s is both wanted and not wanted", fmt.Sprintf("%s %q", rn.Role, rn.Name))
 		}
+	}
+	return e
+}
+
+// rounds reads the floor of a repeated step.
+func (r *reader) rounds(n strict.Node, s *scope) RoundsExpect {
+	o := n.Object("of", "delivered", "refused")
+	e := RoundsExpect{Of: s.of(o.Need("of")), Delivered: o.Need("delivered").Int(0, maxTimes*maxCallers)}
+	if index, ok := s.steps[e.Of]; ok && index < len(s.row.Steps) {
+		if calls := s.row.Steps[index].Calls(); calls < 2 {
+			o.Get("of").Bad("the step %q is not repeated", e.Of)
+		} else if e.Delivered > calls {
+			o.Get("delivered").Bad("the step %q makes %d calls", e.Of, calls)
+		}
+	}
+	refused := o.Need("refused")
+	for _, item := range entries(refused) {
+		trigger := item.Text()
+		if _, ok := r.triggers.Code(trigger); trigger != "" && !ok {
+			item.Bad("unknown trigger %q", bounded(trigger))
+		}
+		e.Refused = append(e.Refused, trigger)
 	}
 	return e
 }

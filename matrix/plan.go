@@ -166,6 +166,11 @@ func (c *Contract) twin(claim engine.Claim) {
 			e.Snapshot = append(e.Snapshot, s)
 		}
 	}
+	for _, r := range c.Expect.Rounds {
+		if kept(r.Of) {
+			e.Rounds = append(e.Rounds, r)
+		}
+	}
 	for _, g := range c.Expect.Generation {
 		if kept(g.Before) && kept(g.After) {
 			e.Generation = append(e.Generation, g)

@@ -104,7 +104,7 @@ func Schema() []byte {
 	expect := closed(nil, object{
 		"effect": described(oneOrMore(closed([]string{"page"}, object{
 			"page": text("the tab"), "control": text("its data-control name"), "value": text("the control's final value"), "event": text("an event type"),
-			"count": integer, "trusted": boolean, "loaded": pageName,
+			"count": integer, "at_least": integer, "trusted": boolean, "loaded": pageName,
 		})), "changes that a page must have reported"),
 		"elsewhere": described(words([]string{"silent"}), "silent: nothing beside the effects saw an event or changed"),
 		"receipt": oneOrMore(closed([]string{"of"}, object{
@@ -119,11 +119,13 @@ func Schema() []byte {
 			"of": text("the step"), "quality": words([]engine.Quality{engine.QualityExact, engine.QualityHeuristic, engine.QualityNone}), "tabs": integer,
 			"active": words([]string{"true", "false", "null"}),
 		})),
-		"snapshot":   oneOrMore(closed([]string{"of"}, object{"of": text("the step"), "has": listOf(role), "lacks": listOf(role)})),
+		"snapshot":   oneOrMore(closed([]string{"of"}, object{"of": text("the step"), "has": listOf(role), "lacks": listOf(role), "either": listOf(listOf(role))})),
 		"profile":    closed([]string{"of", "posture"}, object{"of": text("the prepare step"), "posture": words(postures)}),
 		"probes":     words([]string{"none"}),
 		"generation": oneOrMore(closed([]string{"before", "after"}, object{"before": text("a bind"), "after": text("a later bind")})),
-		"forged":     words([]string{"named"}),
+		"rounds": oneOrMore(closed([]string{"of", "delivered", "refused"}, object{"of": text("a repeated step"), "delivered": integer,
+			"refused": listOf(text("a trigger that the other calls may be refused with"))})),
+		"forged": words([]string{"named"}),
 	})
 	expect["minProperties"] = 1
 	row := closed([]string{"id", "requirement", "title", "launch", "steps", "budget"}, object{

@@ -123,6 +123,9 @@ func (s *scope) step(n strict.Node, index int) Step {
 			added = append(added, after)
 		}
 	}
+	if at := fields.Get("beside"); index == 0 && at.Exists() {
+		at.Bad("no step stands before the first")
+	}
 	if session, ok := verb.Field("session"); ok && s.row.Launch == LaunchNone && !fields.Get("session").Exists() && body.IsObject() {
 		body.Bad("%s is missing: with launch none a row has no session of its own", session.Name)
 	}

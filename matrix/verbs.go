@@ -92,10 +92,21 @@ func (v Verb) fieldNames() []string {
 
 var (
 	inSession = Field{Name: "session", Kind: FieldUse, Names: NameSession, Doc: "the session that calls; without it the row's own"}
-	routeOf   = Field{Name: "route", Kind: FieldEnum, Words: texts(engine.Routes), Doc: "the route asked for; trusted_input when left out"}
+	// Repetition belongs to verbs that call the engine: see [Step.Calls].
+	times   = Field{Name: "times", Kind: FieldInt, Low: 1, High: maxTimes, Doc: "how often the call is made, one after the other; once when left out"}
+	callers = Field{Name: "callers", Kind: FieldInt, Low: 1, High: maxCallers, Doc: "how many callers make it at once"}
+	beside  = Field{Name: "beside", Kind: FieldBool, Doc: "at the same time as the step before"}
+	routeOf = Field{Name: "route", Kind: FieldEnum, Words: texts(engine.Routes), Doc: "the route asked for; trusted_input when left out"}
 )
 
-// Verbs is the closed list of verbs, in the order of the documentation. Every step may also have a name.
+// Bounds of repetition: calls of one caller, and callers of one step.
+const (
+	maxTimes   = 1000
+	maxCallers = 64
+)
+
+// Verbs is the closed list of verbs, in the order of the documentation. Every step may also have a name. Steps that stand beside each other
+// form a group: their calls are in flight at once, and the window of time of all of them is closed when the last has returned.
 var Verbs = []Verb{
 	{Name: "start_session", Doc: "opens a session of the engine", Operation: engine.OpSessionStart, Fields: []Field{
 		{Name: "as", Kind: FieldNew, Names: NameSession, Required: true, Doc: "the name of the session"},
@@ -113,30 +124,30 @@ var Verbs = []Verb{
 	{Name: "bind", Doc: "binds a window of the desk", Operation: engine.OpState, Fields: []Field{
 		{Name: "window", Kind: FieldWindow, Required: true, Doc: "the window's number on the desk, from 1"},
 		{Name: "as", Kind: FieldNew, Names: NameTarget, Required: true, Doc: "the name of the bound window"},
-		inSession,
+		inSession, times, callers, beside,
 	}},
 	{Name: "snapshot", Doc: "lists what can be acted on in a tab", Operation: engine.OpState, Action: engine.ActionSnapshot, Route: engine.RouteEngine, Fields: []Field{
 		{Name: "tab", Kind: FieldTab, Required: true, Doc: "the tab"},
 		{Name: "as", Kind: FieldNew, Names: NameSnapshot, Required: true, Doc: "the name of the snapshot"},
 		{Name: "max_nodes", Kind: FieldInt, Low: 1, High: 100_000, Doc: "the greatest number of nodes asked for"},
-		inSession,
+		inSession, times, callers, beside,
 	}},
 	{Name: "navigate", Doc: "loads a page or an address", Operation: engine.OpNavigate, Action: engine.ActionNavigate, Route: engine.RouteEngine, Fields: []Field{
 		{Name: "tab", Kind: FieldTab, Required: true, Doc: "the tab"},
 		{Name: "page", Kind: FieldPage, Doc: "a page of the fixture server"},
 		{Name: "url", Kind: FieldText, Doc: "an address as it is; {{page form.html}} stands for a page's"},
-		inSession,
+		inSession, times, callers, beside,
 	}, OneOf: [][]string{{"page", "url"}}},
 	{Name: "click", Doc: "activates a control", Operation: engine.OpClick, Action: engine.ActionClick, Route: engine.RouteTrustedInput, Fields: []Field{
 		{Name: "on", Kind: FieldNode, Required: true, Doc: "the control, by role and name, of a snapshot"},
-		routeOf, inSession,
+		routeOf, inSession, times, callers, beside,
 	}},
 	{Name: "type", Doc: "enters text into a control", Operation: engine.OpType, Action: engine.ActionType, Route: engine.RouteTrustedInput, Fields: []Field{
 		{Name: "into", Kind: FieldNode, Required: true, Doc: "the control, by role and name, of a snapshot"},
 		{Name: "text", Kind: FieldText, Required: true, Doc: "the text; empty text with replace clears"},
 		{Name: "mode", Kind: FieldEnum, Words: []string{string(engine.TypeInsert), string(engine.TypeKeystrokes)}, Doc: "the way in; insert_text when left out"},
 		{Name: "replace", Kind: FieldBool, Doc: "empties the control first"},
-		routeOf, inSession,
+		routeOf, inSession, times, callers, beside,
 	}},
 	{Name: "open_tab", Doc: "opens a tab in the background of a bound window", Operation: engine.OpContext, Action: engine.ActionContextOpen, Route: engine.RouteEngine, Fields: []Field{
 		{Name: "in", Kind: FieldUse, Names: NameTarget, Required: true, Doc: "the bound window"},
@@ -152,10 +163,11 @@ var Verbs = []Verb{
 		{Name: "tab", Kind: FieldTab, Doc: "fills target_id and tab_id"},
 		{Name: "ref", Kind: FieldNode, Doc: "fills target_id, tab_id and ref"},
 		{Name: "args", Kind: FieldArgs, Doc: "arguments as they are; they win over what other fields fill"},
-		inSession,
+		inSession, times, callers, beside,
 	}},
 	{Name: "cut", Doc: "cuts a connection of the engine from outside", Fields: []Field{
 		{Name: "connection", Kind: FieldEnum, Words: []string{"browser"}, Required: true, Doc: "the connection between engine and browser"},
+		beside,
 	}},
 	{Name: "kill", Doc: "kills the engine's process with SIGKILL and looks at what is left of its browsers", Fields: []Field{
 		{Name: "process", Kind: FieldEnum, Words: []string{"engine"}, Required: true, Doc: "whose process"},
@@ -172,6 +184,18 @@ var Verbs = []Verb{
 
 // decoys are the programs that a desk can seat beside the browser.
 var decoys = []string{"firefox", "epiphany", "webkitgtk_minibrowser", "xterm"}
+
+// Calls is how many calls of the engine the step makes: times for each of its callers. Steps of verbs without repetition make one, or none.
+func (s Step) Calls() int { return max(s.Int("times"), 1) * max(s.Int("callers"), 1) }
+
+// Group is how many of the given steps, from the first, are carried out at once: those that stand beside it.
+func Group(steps []Step) int {
+	n := min(1, len(steps))
+	for n < len(steps) && steps[n].Bool("beside") {
+		n++
+	}
+	return n
+}
 
 // LookupVerb finds a verb by name.
 func LookupVerb(name string) (Verb, bool) {

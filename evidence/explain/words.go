@@ -193,6 +193,17 @@ func expectClauses(c matrix.Contract) []Clause {
 		for _, n := range s.Lacks {
 			add(s.Of, "%s leaves %s %s out%s", s.Of, n.Role, quote(n.Name), frame(n))
 		}
+		if len(s.Either) > 0 {
+			var lists []string
+			for _, list := range s.Either {
+				var nodes []string
+				for _, n := range list {
+					nodes = append(nodes, n.Role+" "+quote(n.Name))
+				}
+				lists = append(lists, strings.Join(nodes, " and "))
+			}
+			add(s.Of, "every snapshot of %s is of one document: either %s", s.Of, strings.Join(lists, ", or "))
+		}
 	}
 	if p := c.Expect.Profile; p != nil {
 		add(p.Of, "%s runs on a profile of its own (%s, mode 0700), and nothing is left of it", p.Of, p.Posture)
@@ -202,6 +213,9 @@ func expectClauses(c matrix.Contract) []Clause {
 	}
 	for _, g := range c.Expect.Generation {
 		add(g.After, "%s is of another generation than %s", g.After, g.Before)
+	}
+	for _, r := range c.Expect.Rounds {
+		add(r.Of, "of the calls of %s at least %d are delivered, and the others refused with %s", r.Of, r.Delivered, strings.Join(r.Refused, " or "))
 	}
 	if c.Expect.Forged != "" {
 		add("", "a forged report of a page is seen and named")
@@ -236,6 +250,8 @@ func effectWords(e matrix.EffectExpect) string {
 		times := "once"
 		if e.Count > 1 {
 			times = fmt.Sprintf("%d times", e.Count)
+		} else if e.AtLeast > 0 {
+			times = fmt.Sprintf("at least %d times", e.AtLeast)
 		}
 		parts = append(parts, fmt.Sprintf("%s sees %s %s", where, e.Event, times))
 	}

@@ -601,14 +601,11 @@ func (a *Attempt) Bind(ctx context.Context, n int, name, session string) error {
 		return err
 	}
 	if r == nil || r.Target == nil {
-		if a.expectsRefusal(a.step) {
-			return nil
-		}
-		return ErrStopped
+		return a.UnlessExpected(ctx)
 	}
 	t := &Target{Name: name, ID: r.Target.ID, Session: session, Window: w}
 	t.Tabs = a.orderTabs(t, launch, n, r.Target.Tabs)
-	a.targets[name] = t
+	a.nameTarget(name, t)
 	return nil
 }
 

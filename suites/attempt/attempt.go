@@ -51,7 +51,7 @@ type Do func(ctx context.Context, a *Attempt, s matrix.Step) error
 // ErrStopped ends a row early for a cause that its observations already show: a refusal that later steps rest on.
 var ErrStopped = errors.New("the row cannot go on")
 
-// Attempt is one attempt at one row. It is used by one goroutine.
+// Attempt is one attempt at one row. It is used by one goroutine, but for the calls of a group of steps.
 type Attempt struct {
 	Stage    *stage.Stage
 	Contract matrix.Contract
@@ -84,6 +84,8 @@ type Attempt struct {
 	docs     map[string][]fixtures.DocumentID
 	canaries []redaction.Canary
 
+	// nameMu guards the maps of names, which the steps of a group read and fill at once.
+	nameMu    sync.Mutex
 	session   string
 	sessions  map[string]string
 	targets   map[string]*Target
@@ -235,10 +237,21 @@ func (a *Attempt) Run(ctx context.Context, verbs map[string]Do) {
 	a.still(ctx, "before.png")
 	a.excuseOverruns()
 	a.steps = true
-	for _, s := range a.Contract.Steps {
-		a.step = s.Name
-		if err := a.precondition(ctx, s); err != nil {
-			return
+	for rest := a.Contract.Steps; len(rest) > 0; {
+		steps := rest[:matrix.Group(rest)]
+		rest = rest[len(steps):]
+		for _, s := range steps {
+			a.step = s.Name
+			if err := a.precondition(ctx, s); err != nil {
+				return
+			}
+		}
+		s := steps[0]
+		if len(steps) > 1 || s.Calls() > 1 {
+			if err := a.runGroup(ctx, steps, verbs); err != nil {
+				return
+			}
+			continue
 		}
 		start := stage.Mono()
 		do, known := verbs[s.Verb]

@@ -23,9 +23,8 @@ const hangMargin = 2 * time.Second
 // Call makes one call of the engine, closes its window of time on every oracle, and observes both. The result is nil when none came. A
 // refusal is a result.
 func (a *Attempt) Call(ctx context.Context, op engine.Operation, args map[string]any, aim Aim) (*engine.Result, error) {
-	page := ""
-	if aim.Tab != nil {
-		page = aim.Tab.Page
+	if m := memberOf(ctx); m != nil {
+		return a.callInGroup(ctx, m, op, args, aim)
 	}
 	if err := a.collect(ctx); err != nil { // what came before belongs to the time before
 		return nil, err
@@ -39,34 +38,15 @@ func (a *Attempt) Call(ctx context.Context, op engine.Operation, args map[string
 		}
 		before = s
 	}
-	budget := a.Contract.Budget
-	if op == engine.OpPrepare {
-		budget = launchBudget
-	}
 	body, err := json.Marshal(args)
 	if err != nil {
 		return nil, a.fault("harness", "encode arguments of %s: %v", op, err)
 	}
-	call := &evidence.Call{Operation: op, ArgsDigest: digest(body), Page: page, Chars: aim.Chars, Arrange: !a.steps}
+	call := newCall(op, body, aim)
+	call.Arrange = !a.steps
 	a.inFlight = true
-	call.StartNS = stage.Mono()
-	callCtx, cancel := context.WithTimeout(ctx, budget+hangMargin)
-	raw, carrier := a.Stage.Host.Call(callCtx, op, json.RawMessage(body))
-	cancel()
-	call.ReplyNS, call.Carrier = stage.Mono(), carrier
-	var result *engine.Result
-	if carrier == "" {
-		r, problems := engine.ParseResult(raw)
-		result = &r
-		call.Status, call.Refusal, call.Receipt, call.Violations = r.Status, r.Refusal, r.Receipt, problems
-		if r.Refusal != nil {
-			if err := a.Stage.Refusals.Check(r.Refusal); err != nil {
-				call.Violations = append(call.Violations, err.Error())
-			}
-		}
-		call.Bind, call.Snapshot = bindResult(r.Target), snapshotResult(r.Snapshot)
-	}
-	a.text.trajectory(a.step, op, body, raw, carrier, call)
+	raw, result := a.dispatch(ctx, op, body, call)
+	a.text.trajectory(a.step, op, body, raw, call.Carrier, call)
 	closing := a.closeWindow
 	if !a.steps && op != engine.OpPrepare {
 		// While the desk is being arranged nothing is judged call by call: what a call did to the desk is collected with the next ones.
@@ -85,6 +65,40 @@ func (a *Attempt) Call(ctx context.Context, op engine.Operation, args map[string
 		}
 	}
 	return result, nil
+}
+
+// newCall is the observation of a call that is about to be made.
+func newCall(op engine.Operation, body []byte, aim Aim) *evidence.Call {
+	call := &evidence.Call{Operation: op, ArgsDigest: digest(body), Chars: aim.Chars}
+	if aim.Tab != nil {
+		call.Page = aim.Tab.Page
+	}
+	return call
+}
+
+// dispatch makes a call and writes into its observation what came back, and when.
+func (a *Attempt) dispatch(ctx context.Context, op engine.Operation, body []byte, call *evidence.Call) (json.RawMessage, *engine.Result) {
+	budget := a.Contract.Budget
+	if op == engine.OpPrepare {
+		budget = launchBudget
+	}
+	call.StartNS = stage.Mono()
+	ctx, cancel := context.WithTimeout(ctx, budget+hangMargin)
+	raw, carrier := a.Stage.Host.Call(ctx, op, json.RawMessage(body))
+	cancel()
+	call.ReplyNS, call.Carrier = stage.Mono(), carrier
+	if carrier != "" {
+		return raw, nil
+	}
+	r, problems := engine.ParseResult(raw)
+	call.Status, call.Refusal, call.Receipt, call.Violations = r.Status, r.Refusal, r.Receipt, problems
+	if r.Refusal != nil {
+		if err := a.Stage.Refusals.Check(r.Refusal); err != nil {
+			call.Violations = append(call.Violations, err.Error())
+		}
+	}
+	call.Bind, call.Snapshot = bindResult(r.Target), snapshotResult(r.Snapshot)
+	return raw, &r
 }
 
 // launchBudget bounds a launch (design section 13).

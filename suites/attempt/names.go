@@ -38,7 +38,9 @@ func (a *Attempt) Session(s matrix.Step) (string, error) {
 	if name == "" {
 		return a.session, nil
 	}
+	a.nameMu.Lock()
 	id, ok := a.sessions[name]
+	a.nameMu.Unlock()
 	if !ok {
 		return "", fmt.Errorf("no session %q was started", name)
 	}
@@ -56,6 +58,8 @@ func (a *Attempt) NameSession(name, id string) {
 
 // Target resolves the name of a bound window.
 func (a *Attempt) Target(name string) (*Target, error) {
+	a.nameMu.Lock()
+	defer a.nameMu.Unlock()
 	if t := a.targets[name]; t != nil {
 		return t, nil
 	}
@@ -69,6 +73,8 @@ func (a *Attempt) Tab(ref string) (*Tab, error) {
 		return nil, err
 	}
 	if r.Name != "" {
+		a.nameMu.Lock()
+		defer a.nameMu.Unlock()
 		if t := a.tabs[r.Name]; t != nil {
 			return t, nil
 		}
@@ -85,7 +91,11 @@ func (a *Attempt) Tab(ref string) (*Tab, error) {
 }
 
 // NameTab keeps an opened tab under a name.
-func (a *Attempt) NameTab(name string, t *Tab) { a.tabs[name] = t }
+func (a *Attempt) NameTab(name string, t *Tab) {
+	a.nameMu.Lock()
+	defer a.nameMu.Unlock()
+	a.tabs[name] = t
+}
 
 // Ref resolves a node reference to the ref that the engine gave, and its tab. A node that the snapshot does not list, or lists twice, is
 // ErrStopped: the snapshot's own expectations say so.
@@ -94,7 +104,9 @@ func (a *Attempt) Ref(node string) (string, *Tab, error) {
 	if err != nil {
 		return "", nil, err
 	}
+	a.nameMu.Lock()
 	snap := a.snapshots[n.Snapshot]
+	a.nameMu.Unlock()
 	if snap == nil {
 		return "", nil, fmt.Errorf("no snapshot is named %q", n.Snapshot)
 	}
@@ -142,4 +154,15 @@ func Bool(s matrix.Step, name string) bool {
 }
 
 // NameSnapshot keeps a snapshot under a name.
-func (a *Attempt) NameSnapshot(name string, s *Snapshot) { a.snapshots[name] = s }
+func (a *Attempt) NameSnapshot(name string, s *Snapshot) {
+	a.nameMu.Lock()
+	defer a.nameMu.Unlock()
+	a.snapshots[name] = s
+}
+
+// nameTarget keeps a bound window under a name.
+func (a *Attempt) nameTarget(name string, t *Target) {
+	a.nameMu.Lock()
+	defer a.nameMu.Unlock()
+	a.targets[name] = t
+}

@@ -12,9 +12,10 @@ import (
 	"github.com/engine-acceptance/acceptance/redaction"
 )
 
-// UnlessExpected is nil when the present step expects a refusal, else [ErrStopped]: later steps rest on what did not come.
-func (a *Attempt) UnlessExpected() error {
-	if a.expectsRefusal(a.step) {
+// UnlessExpected is nil when the present step expects a refusal, else [ErrStopped]: later steps rest on what did not come. Within a group it
+// is nil, for one refusal among many calls ends nothing; the judge counts them.
+func (a *Attempt) UnlessExpected(ctx context.Context) error {
+	if memberOf(ctx) != nil || a.expectsRefusal(a.step) {
 		return nil
 	}
 	return ErrStopped

@@ -23,7 +23,7 @@ func snapshot(ctx context.Context, a *attempt.Attempt, s matrix.Step) error {
 		return err
 	}
 	if r == nil || r.Snapshot == nil {
-		return a.UnlessExpected()
+		return a.UnlessExpected(ctx)
 	}
 	a.NameSnapshot(attempt.Text(s, "as"), &attempt.Snapshot{Tab: tab, Refs: r.Snapshot.Refs})
 	return nil

@@ -23,7 +23,7 @@ func openTab(ctx context.Context, a *attempt.Attempt, s matrix.Step) error {
 		return err
 	}
 	if r == nil || r.Tab == nil {
-		return a.UnlessExpected()
+		return a.UnlessExpected(ctx)
 	}
 	name := attempt.Text(s, "as")
 	a.NameTab(name, &attempt.Tab{ID: r.Tab.ID, Target: t, Page: name, Mark: name})
