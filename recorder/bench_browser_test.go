@@ -52,7 +52,7 @@ func BenchmarkFilm(b *testing.B) {
 		desk, first := film(0)
 		both, _ := film(uint32(win))
 		grab := d.command("ffmpeg", "-v", "error", "-f", "x11grab", "-framerate", "15", "-video_size", "1280x800", "-i", d.display, "-t", "4",
-			"-c:v", "libx264", "-preset", "ultrafast", "-crf", "28", "-pix_fmt", "yuv420p", filepath.Join(b.TempDir(), "grab.mp4"))
+			"-c:v", "libx264", "-preset", "ultrafast", "-qp", quantizer, "-pix_fmt", "yuv420p", filepath.Join(b.TempDir(), "grab.mp4"))
 		grab.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		out, err := grab.CombinedOutput()
 		g.Expect(err).NotTo(gomega.HaveOccurred(), "%s", out)

@@ -61,14 +61,21 @@ func (f *Film) compose(h *heldFrame, rects []redaction.Rect, known bool) (strang
 		desk, strangers = deskMasks(s.layers, rects, l.Desk.W, l.Desk.H)
 	}
 	redaction.Mask(s.desk, l.Desk.W, l.Desk.H, l.Desk.W*4, desk, redaction.Black)
+	s.mouse.draw(s.desk, l.Desk.W, l.Desk.H)
 	p.blit(l.Desk, s.desk, l.Desk.W)
-	p.sprite(l.Desk, s.mouse)
-	if now := (paneNow{s.state, known}); now != f.label {
+	now := paneNow{s.state, known, s.paneW, s.paneH}
+	pixels := s.state == PaneOwn || s.state == PaneInactive
+	if now != f.label {
 		f.label = now
 		f.paneLabel(now)
+		if pixels {
+			p.fill(redaction.Rect{X: l.Pane.X + s.paneW, Y: l.Pane.Y, W: l.Pane.W - s.paneW, H: l.Pane.H}, ground)
+			p.fill(redaction.Rect{X: l.Pane.X, Y: l.Pane.Y + s.paneH, W: s.paneW, H: l.Pane.H - s.paneH}, ground)
+		} else {
+			p.hatch(l.Pane)
+		}
 	}
-	if s.state != PaneOwn && s.state != PaneInactive {
-		p.hatch(l.Pane)
+	if !pixels {
 		return strangers
 	}
 	for _, r := range rects {
@@ -76,15 +83,14 @@ func (f *Film) compose(h *heldFrame, rects []redaction.Rect, known bool) (strang
 		redaction.Mask(s.pane, s.paneW, s.paneH, s.paneW*4, []redaction.Rect{pr}, redaction.Black)
 	}
 	p.blit(redaction.Rect{X: l.Pane.X, Y: l.Pane.Y, W: s.paneW, H: s.paneH}, s.pane, s.paneW)
-	p.fill(redaction.Rect{X: l.Pane.X + s.paneW, Y: l.Pane.Y, W: l.Pane.W - s.paneW, H: l.Pane.H}, ground)
-	p.fill(redaction.Rect{X: l.Pane.X, Y: l.Pane.Y + s.paneH, W: s.paneW, H: l.Pane.H - s.paneH}, ground)
 	return strangers
 }
 
-// paneNow is what the pane's label depends on; the zero value is drawn over by the first frame.
+// paneNow is what the pane's label and the room beside its picture depend on; the zero value is drawn over by the first frame.
 type paneNow struct {
 	state PaneState
 	known bool
+	w, h  int
 }
 
 func (f *Film) paneLabel(now paneNow) {

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"bytes"
 	"encoding/binary"
 	"image"
 	"strings"
@@ -13,7 +14,7 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-func get32(b []byte) uint32    { return binary.LittleEndian.Uint32(b) }
+func get64(b []byte) uint64    { return binary.LittleEndian.Uint64(b) }
 func put32(b []byte, v uint32) { binary.LittleEndian.PutUint32(b, v) }
 
 // Colours as BGRX.
@@ -26,22 +27,61 @@ var (
 	hatched = redaction.Colour{0x30, 0x29, 0x27, 0xff}
 )
 
-// picture is a BGRX picture in memory.
+// picture is a BGRX picture in memory. It keeps account of what was drawn since [planes.turn] took it last, block by block: whatever writes
+// into pix marks it.
 type picture struct {
 	pix  []byte
 	w, h int
+	// drawn has a bit for each block of blockSize x 2 pixels, words of them a pair of rows.
+	drawn []uint64
+	words int
 }
 
-func newPicture(w, h int) *picture { return &picture{make([]byte, w*h*4), w, h} }
+// blockSize is the width in pixels of what is compared, marked and converted at once; a block is two rows high.
+const blockSize = 16
+
+func newPicture(w, h int) *picture {
+	words := ((w+blockSize-1)/blockSize + 63) / 64
+	return &picture{make([]byte, w*h*4), w, h, make([]uint64, (h+1)/2*words), words}
+}
+
+// mark says that pixels of r are new.
+func (p *picture) mark(r redaction.Rect) {
+	if r = r.Clip(p.w, p.h); r.Empty() {
+		return
+	}
+	first, last := r.X/blockSize, (r.X+r.W-1)/blockSize
+	for y := r.Y / 2; y <= (r.Y+r.H-1)/2; y++ {
+		row := p.drawn[y*p.words:][:p.words]
+		for b := first; b <= last; b++ {
+			row[b/64] |= 1 << (b % 64)
+		}
+	}
+}
 
 func (p *picture) fill(r redaction.Rect, c redaction.Colour) {
 	redaction.Mask(p.pix, p.w, p.h, p.w*4, []redaction.Rect{r}, c)
+	p.mark(r)
 }
 
-// blit copies rows of src, sw pixels wide, to r.
+// blit makes r show rows of src, sw pixels wide. Only blocks that differ are copied and marked: most of a desk stands still.
 func (p *picture) blit(r redaction.Rect, src []byte, sw int) {
 	for y := range r.H {
-		copy(p.pix[((r.Y+y)*p.w+r.X)*4:((r.Y+y)*p.w+r.X+r.W)*4], src[y*sw*4:])
+		at := ((r.Y+y)*p.w + r.X) * 4
+		to, from := p.pix[at:at+r.W*4], src[y*sw*4:][:r.W*4]
+		if bytes.Equal(to, from) {
+			continue
+		}
+		row := p.drawn[(r.Y+y)/2*p.words:][:p.words]
+		for x := 0; x < r.W; {
+			b := (r.X + x) / blockSize
+			end := min((b+1)*blockSize-r.X, r.W)
+			if t, f := to[x*4:end*4], from[x*4:end*4]; !bytes.Equal(t, f) {
+				copy(t, f)
+				row[b/64] |= 1 << (b % 64)
+			}
+			x = end
+		}
 	}
 }
 
@@ -76,6 +116,7 @@ func newTypeface(px float64) (*typeface, error) {
 
 // text draws one line with its top left corner at x, y, cut at width pixels. What is not printable ASCII shows as '?'.
 func (p *picture) text(t *typeface, x, y, width int, s string, c redaction.Colour) {
+	p.mark(redaction.Rect{X: x, Y: y, W: min(width, t.w*len(s)), H: t.h})
 	for _, r := range s {
 		if width -= t.w; width < 0 {
 			return
@@ -135,14 +176,15 @@ type sprite struct {
 // maxSprite is the largest pointer that is drawn: a page can set its own, and a large one would be a picture of its own.
 const maxSprite = 64
 
-func (p *picture) sprite(desk redaction.Rect, s sprite) {
+// draw draws the pointer on a desk of w x h pixels, BGRX.
+func (s sprite) draw(desk []byte, w, h int) {
 	if s.w > maxSprite || s.h > maxSprite || len(s.argb) < s.w*s.h {
 		return
 	}
 	for y := range s.h {
 		for x := range s.w {
 			dx, dy := s.x+x, s.y+y
-			if dx < 0 || dy < 0 || dx >= desk.W || dy >= desk.H {
+			if dx < 0 || dy < 0 || dx >= w || dy >= h {
 				continue
 			}
 			v := s.argb[y*s.w+x]
@@ -150,7 +192,7 @@ func (p *picture) sprite(desk redaction.Rect, s sprite) {
 			if a == 0 {
 				continue
 			}
-			d := p.pix[((desk.Y+dy)*p.w+desk.X+dx)*4:]
+			d := desk[(dy*w+dx)*4:]
 			for i := range 3 {
 				d[i] = byte(min(255, v>>(8*i)&0xff+uint32(d[i])*(255-a)/255))
 			}

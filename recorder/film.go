@@ -454,7 +454,7 @@ func (f *Film) release() error {
 func (f *Film) put(n int, shown sideFrame, repeated bool) error {
 	begin := monotonic()
 	f.stamp(n, shown.CapNS, repeated)
-	pixels := f.planes.turn(f.canvas.pix)
+	pixels := f.planes.turn(f.canvas)
 	f.report.makeNS += monotonic() - begin
 	begin = monotonic()
 	if err := f.enc.write(pixels); err != nil {

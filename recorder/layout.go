@@ -87,15 +87,18 @@ func shrink(dst []byte, stride int, src []byte, w, h, k int) {
 			copy(d, src[y*w*4:])
 			continue
 		}
-		a := src[(y*k*w)*4:]
-		b := src[((y*k+1)*w)*4:]
+		a := src[(y*k*w)*4:][:w*4]
+		b := src[((y*k+1)*w)*4:][:w*4]
 		for x := range ow {
 			i := x * k * 4
-			p := mean(mean(get32(a[i:]), get32(b[i:])), mean(get32(a[i+4:]), get32(b[i+4:])))
-			put32(d[x*4:], p)
+			two := mean64(get64(a[i:i+8]), get64(b[i:i+8]))
+			put32(d[x*4:x*4+4], mean(uint32(two), uint32(two>>32)))
 		}
 	}
 }
 
 // mean averages four bytes at once.
 func mean(a, b uint32) uint32 { return a&b + (a^b)>>1&0x7f7f7f7f }
+
+// mean64 averages eight bytes at once.
+func mean64(a, b uint64) uint64 { return a&b + (a^b)>>1&0x7f7f7f7f7f7f7f7f }

@@ -202,42 +202,133 @@ func TestTail_is_bounded(t *testing.T) {
 	g.Expect(b.String()).To(gomega.HaveSuffix("end?"))
 }
 
-// A pixel's planes must not depend on what was there before: a block that is skipped wrongly would show old content under a new mask.
-func TestPlanes_turn_is_the_same_with_and_without_history(t *testing.T) {
-	g := gomega.NewWithT(t)
-	const w, h = 38, 10
-	rnd := rand.New(rand.NewPCG(3, 4))
-	p := newPlanes(w, h)
-	pic := newPicture(w, h)
-	for range 200 {
-		c := redaction.Colour{byte(rnd.IntN(256)), byte(rnd.IntN(256)), byte(rnd.IntN(256)), 0}
-		pic.fill(redaction.Rect{X: rnd.IntN(w), Y: rnd.IntN(h), W: 1 + rnd.IntN(8), H: 1 + rnd.IntN(4)}, c)
-		g.Expect(p.turn(pic.pix)).To(gomega.Equal(newPlanes(w, h).turn(pic.pix)))
-	}
-	pic.fill(redaction.Rect{W: w, H: h}, redaction.Black)
-	out := p.turn(pic.pix)
-	g.Expect(out[:w*h]).To(gomega.HaveEach(byte(16)))
-	g.Expect(out[w*h:]).To(gomega.HaveEach(byte(128)))
-	pic.fill(redaction.Rect{W: w, H: h}, redaction.Colour{255, 255, 255, 0})
-	g.Expect(p.turn(pic.pix)[:w*h]).To(gomega.HaveEach(byte(235)))
-	pic.fill(redaction.Rect{W: w, H: h}, redaction.Colour{0, 0, 255, 0})
-	red := p.turn(pic.pix)
-	g.Expect([]byte{red[0], red[w*h], red[w*h*5/4]}).To(gomega.Equal([]byte{82, 90, 240}))
+// whole converts all of a picture, whatever was drawn on it when.
+func whole(p *picture) []byte {
+	all := &picture{pix: p.pix, w: p.w, h: p.h, drawn: make([]uint64, len(p.drawn)), words: p.words}
+	all.mark(redaction.Rect{W: p.w, H: p.h})
+	return newPlanes(p.w, p.h).turn(all)
 }
 
+// A pixel's planes must not depend on what was there before: a block that is skipped wrongly would show old content under a new mask.
+// Everything that draws is in the test, in any order, also beyond the edges; widths are such that blocks end in a word, beside it and beyond it.
+func TestPlanes_turn_is_the_same_with_and_without_history(t *testing.T) {
+	face, err := newTypeface(13)
+	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
+	for _, size := range [][2]int{{38, 10}, {1024, 20}, {1040, 22}, {1936, 30}, {2100, 12}} {
+		g := gomega.NewWithT(t)
+		w, h := size[0], size[1]
+		rnd := rand.New(rand.NewPCG(3, 4))
+		p := newPlanes(w, h)
+		pic := newPicture(w, h)
+		pic.fill(redaction.Rect{W: w, H: h}, ground)
+		some := func() redaction.Rect {
+			return redaction.Rect{X: rnd.IntN(w+4) - 2, Y: rnd.IntN(h+4) - 2, W: 1 + rnd.IntN(w/2), H: 1 + rnd.IntN(h/2)}
+		}
+		for range 200 {
+			c := redaction.Colour{byte(rnd.IntN(256)), byte(rnd.IntN(256)), byte(rnd.IntN(256)), 0}
+			r := some()
+			switch rnd.IntN(5) {
+			case 0:
+				pic.fill(r, c)
+			case 1:
+				pic.text(face, r.X, r.Y, r.W, "Ada \u2602 42", c)
+			case 2:
+				pic.hatch(r.Clip(w, h))
+			case 3:
+				pic.code(redaction.Rect{W: w, H: h}, "") // too large for most of these pictures, and then nothing is drawn
+			default:
+				r = r.Clip(w, h)
+				sw := r.W + rnd.IntN(3)
+				src := make([]byte, max(1, sw*r.H*4))
+				for y := range r.H { // what is there already, but for a few pixels
+					copy(src[y*sw*4:], pic.pix[((r.Y+y)*w+r.X)*4:((r.Y+y)*w+r.X+r.W)*4])
+				}
+				for range rnd.IntN(3) {
+					src[rnd.IntN(len(src))] ^= 0x55
+				}
+				pic.blit(r, src, sw)
+			}
+			if rnd.IntN(3) > 0 { // several drawings between two turns as well
+				g.Expect(bytes.Equal(p.turn(pic), whole(pic))).To(gomega.BeTrue(), "%d x %d", w, h)
+			}
+		}
+		pic.fill(redaction.Rect{W: w, H: h}, redaction.Black)
+		out := p.turn(pic)
+		g.Expect(out[:w*h]).To(gomega.HaveEach(byte(16)))
+		g.Expect(out[w*h:]).To(gomega.HaveEach(byte(128)))
+		pic.fill(redaction.Rect{W: w, H: h}, redaction.Colour{255, 255, 255, 0})
+		g.Expect(p.turn(pic)[:w*h]).To(gomega.HaveEach(byte(235)))
+		pic.fill(redaction.Rect{W: w, H: h}, redaction.Colour{0, 0, 255, 0})
+		red := p.turn(pic)
+		g.Expect([]byte{red[0], red[w*h], red[w*h*5/4]}).To(gomega.Equal([]byte{82, 90, 240}))
+	}
+}
+
+// A still desk costs a comparison and no more: nothing is converted twice.
+func TestPicture_blit_of_the_same_marks_nothing(t *testing.T) {
+	g := gomega.NewWithT(t)
+	pic := newPicture(100, 20)
+	src := bytes.Repeat([]byte{1, 2, 3, 4}, 90*18)
+	r := redaction.Rect{X: 3, Y: 1, W: 90, H: 18}
+	pic.blit(r, src, 90)
+	g.Expect(pic.pix[(1*100+3)*4 : (1*100+93)*4]).To(gomega.Equal(src[:90*4]))
+	newPlanes(100, 20).turn(pic)
+	pic.blit(r, src, 90)
+	g.Expect(pic.drawn).To(gomega.HaveEach(uint64(0)))
+	src[(5*90+40)*4] ^= 1
+	pic.blit(r, src, 90)
+	want := newPicture(100, 20)
+	want.mark(redaction.Rect{X: 43, Y: 6, W: 1, H: 1})
+	g.Expect(pic.drawn).To(gomega.Equal(want.drawn))
+}
+
+// shrink mixes pixels as the mean of means, whatever the width.
+func TestShrink_is_the_mean_of_means(t *testing.T) {
+	g := gomega.NewWithT(t)
+	rnd := rand.New(rand.NewPCG(7, 8))
+	for _, k := range []int{1, 2, 3, 4} {
+		w, h := 4*k+rnd.IntN(k), 3*k+rnd.IntN(k)
+		src := make([]byte, w*h*4)
+		for i := range src {
+			src[i] = byte(rnd.IntN(256))
+		}
+		ow, oh := w/k, h/k
+		dst := make([]byte, ow*oh*4)
+		shrink(dst, ow*4, src, w, h, k)
+		for y := range oh {
+			for x := range ow {
+				for i := range 4 {
+					at := func(dx, dy int) int { return int(src[((y*k+dy)*w+x*k+dx)*4+i]) }
+					want := at(0, 0)
+					if k > 1 {
+						want = ((at(0, 0)+at(0, 1))/2 + (at(1, 0)+at(1, 1))/2) / 2
+					}
+					g.Expect(int(dst[(y*ow+x)*4+i])).To(gomega.Equal(want), "scale %d at %d,%d", k, x, y)
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkPlanes is a frame from a masked capture to the encoder's input: a desk that stands still, and one that is all new.
 func BenchmarkPlanes(b *testing.B) {
 	l := NewLayout(1280, 800)
 	pic := newPicture(l.WidthPx, l.HeightPx)
 	p := newPlanes(l.WidthPx, l.HeightPx)
+	desk := make([]byte, l.Desk.W*l.Desk.H*4)
 	b.Run("still", func(b *testing.B) {
 		for b.Loop() {
-			p.turn(pic.pix)
+			pic.blit(l.Desk, desk, l.Desk.W)
+			p.turn(pic)
 		}
 	})
 	b.Run("all new", func(b *testing.B) {
-		for b.Loop() {
-			p.fresh = true
-			p.turn(pic.pix)
+		for i := byte(0); b.Loop(); i++ {
+			for j := 0; j < len(desk); j += 16 {
+				desk[j] = i
+			}
+			pic.blit(l.Desk, desk, l.Desk.W)
+			p.turn(pic)
 		}
 	})
 }

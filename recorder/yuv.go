@@ -1,43 +1,38 @@
 package recorder
 
-import "bytes"
+import "math/bits"
 
 // inputPixels is ffmpeg's name for what the encoder is fed: planes at a third of the bytes of a BGRX canvas.
 const inputPixels = "yuv420p"
 
-// yuvBlock is the width in pixels of what is compared and converted at once.
-const yuvBlock = 16
-
-// planes turns a canvas into YUV 4:2:0 (BT.601, limited range), block by block, and only where the canvas has changed since the last
-// turn: most of a desk stands still.
+// planes turns a canvas into YUV 4:2:0 (BT.601, limited range), and only those blocks of it that were drawn since the last turn.
 type planes struct {
-	w, h   int    // even
-	out    []byte // Y, then U, then V
-	shadow []byte // the canvas as it was converted
-	fresh  bool   // out holds nothing yet
+	w, h int    // even
+	out  []byte // Y, then U, then V
 }
 
-func newPlanes(w, h int) *planes {
-	return &planes{w: w, h: h, out: make([]byte, w*h*3/2), shadow: make([]byte, w*h*4), fresh: true}
-}
+func newPlanes(w, h int) *planes { return &planes{w: w, h: h, out: make([]byte, w*h*3/2)} }
 
-// turn converts what has changed in pix and returns the planes, which the next turn overwrites.
-func (p *planes) turn(pix []byte) []byte {
+// turn converts what was drawn on p, which is of the planes' size and always the same picture, and returns the planes, which the next turn overwrites.
+func (p *planes) turn(pic *picture) []byte {
 	stride := p.w * 4
 	for y := 0; y < p.h; y += 2 {
-		rows, old := pix[y*stride:(y+2)*stride], p.shadow[y*stride:(y+2)*stride]
-		if !p.fresh && bytes.Equal(rows, old) {
-			continue
-		}
-		for x := 0; x < p.w; x += yuvBlock {
-			a, b := x*4, min(x+yuvBlock, p.w)*4
-			if p.fresh || !bytes.Equal(rows[a:b], old[a:b]) || !bytes.Equal(rows[stride+a:stride+b], old[stride+a:stride+b]) {
-				p.block(rows[a:b], rows[stride+a:stride+b], x, y)
+		top, low := pic.pix[y*stride:(y+1)*stride], pic.pix[(y+1)*stride:(y+2)*stride]
+		for i, word := range pic.drawn[y/2*pic.words:][:pic.words] {
+			for word != 0 {
+				// A run of blocks that were drawn is converted at once.
+				from := bits.TrailingZeros64(word)
+				n := bits.TrailingZeros64(^(word >> from))
+				a, b := (i*64+from)*blockSize, min((i*64+from+n)*blockSize, p.w)
+				p.block(top[a*4:b*4], low[a*4:b*4], a, y)
+				if from+n == 64 {
+					break
+				}
+				word &= ^uint64(0) << (from + n)
 			}
 		}
-		copy(old, rows)
 	}
-	p.fresh = false
+	clear(pic.drawn)
 	return p.out
 }
 
