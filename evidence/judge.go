@@ -27,11 +27,12 @@ const (
 )
 
 // requiredChannels are the guard channels that every row needs alive (design section 6).
-var requiredChannels = []string{"core", "input", "record", "selection", "sentinel"}
+var requiredChannels = []string{"core", "input", "record", "selection", "output", "bus", "accessibility", "sentinel"}
 
 // requiredControls are the kinds that the controls process must have committed, and every guard seen, around each row.
-var requiredControls = []Reason{ReasonFocusLeft, ReasonStackingChanged, ReasonPointerWarped, ReasonPointerGrabbed, ReasonInputLeaked,
-	ReasonInputForged, ReasonWindowAbovePerson, ReasonClipboardTaken, ReasonPrimaryTaken, ReasonKeyboardGrabbed, ReasonHotkeyGrabbed, ReasonServerGrabbed}
+var requiredControls = []Reason{ReasonFocusLeft, ReasonStackingChanged, ReasonCoverChanged, ReasonPointerMoved, ReasonPointerWarped, ReasonPointerGrabbed,
+	ReasonInputLeaked, ReasonInputForged, ReasonWindowAbovePerson, ReasonUrgencyRaised, ReasonOpacityChanged, ReasonClipboardTaken, ReasonPrimaryTaken,
+	ReasonKeyboardGrabbed, ReasonHotkeyGrabbed, ReasonServerGrabbed, ReasonBusAction, ReasonAccessAction, ReadDisclosed}
 
 // Judge says what the observations of one attempt mean for one contract. It is pure: it reads nothing else, keeps nothing, and the order
 // of its findings depends on its input alone. Nothing seen is never a pass.

@@ -7,12 +7,12 @@ import (
 	"github.com/engine-acceptance/acceptance/matrix"
 )
 
-// desk holds D1 to D6 in the background phase: absolute, whatever a receipt says. The window manager's requests are never charged, its
+// desk holds D1 to D6 and D8 in the background phase: absolute, whatever a receipt says. The window manager's requests are never charged, its
 // effects always are, to the engine whose call brought them about.
 func (j *judgement) desk() {
 	for _, o := range j.of(KindDesk) {
 		d := o.Desk
-		if o.Phase != PhaseBackground {
+		if o.Phase != PhaseBackground || d.Reason == ReadDisclosed {
 			continue
 		}
 		switch d.Actor {

@@ -177,6 +177,10 @@ const (
 	ActorUnknown       Actor = "unknown"
 )
 
+// ReadDisclosed is the reason of a desk event that is no violation: somebody read the person's window, or listened to what is sent to it. It is kept
+// so that a reader sees it, and judged by nobody.
+const ReadDisclosed Reason = "window_read"
+
 // Desk is one event of the desk that the policy does not allow to everybody. Cause names the step whose call was in flight at EventNS, or
 // whose window of time was the last before it; empty before the first call.
 type Desk struct {

@@ -19,7 +19,8 @@ var reasonClass = map[Reason]class{
 	ReasonPointerWarped: classEngine, ReasonPointerGrabbed: classEngine, ReasonMasterAdded: classEngine, ReasonInputLeaked: classEngine,
 	ReasonInputForged: classEngine, ReasonWindowAbovePerson: classEngine, ReasonUrgencyRaised: classEngine, ReasonWorkspaceChanged: classEngine,
 	ReasonOpacityChanged: classEngine, ReasonClipboardTaken: classEngine, ReasonPrimaryTaken: classEngine, ReasonKeymapChanged: classEngine,
-	ReasonKeyboardGrabbed: classEngine, ReasonHotkeyGrabbed: classEngine, ReasonServerGrabbed: classEngine, ReasonPersonInputLost: classEngine,
+	ReasonKeyboardGrabbed: classEngine, ReasonHotkeyGrabbed: classEngine, ReasonServerGrabbed: classEngine, ReasonBusAction: classEngine,
+	ReasonAccessAction: classEngine, ReasonPersonInputLost: classEngine,
 	ReasonPersonInputTwice: classEngine, ReasonPersonInputOrder: classEngine,
 
 	ReasonEffectMissing: classEngine, ReasonEffectRepeated: classEngine, ReasonEffectElsewhere: classEngine, ReasonEffectWrong: classEngine,

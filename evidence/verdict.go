@@ -78,6 +78,8 @@ const (
 	ReasonKeyboardGrabbed   Reason = "keyboard_grabbed"
 	ReasonHotkeyGrabbed     Reason = "hotkey_grabbed"
 	ReasonServerGrabbed     Reason = "server_grabbed"
+	ReasonBusAction         Reason = "bus_action"
+	ReasonAccessAction      Reason = "accessibility_action"
 	ReasonPersonInputLost   Reason = "person_input_lost"
 	ReasonPersonInputTwice  Reason = "person_input_duplicated"
 	ReasonPersonInputOrder  Reason = "person_input_disordered"

@@ -22,7 +22,7 @@ type need struct {
 // needs are what a run on a private X display needs.
 func needs(ctx context.Context) []need {
 	return []need{
-		program(ctx, "X server", "xvfb", "Xvfb"), program(ctx, "window manager", "openbox", "openbox", "--version"), program(ctx, "session bus", "dbus", "dbus-daemon", "--version"),
+		program(ctx, "X server", "xvfb", "Xvfb"), program(ctx, "window manager", "openbox", "openbox", "--version"), program(ctx, "session bus", "dbus", "dbus-daemon", "--version"), accessibility(),
 		program(ctx, "film encoder", "ffmpeg", "ffmpeg", "-version"), program(ctx, "version control", "git", "git", "--version"), chromium(ctx), firefox(), scratch(),
 	}
 }
@@ -57,6 +57,15 @@ func program(ctx context.Context, name, pkg, command string, version ...string) 
 	}
 	first, _, _ := strings.Cut(string(out), "\n")
 	return need{Name: name, Found: strings.TrimSpace(first)}
+}
+
+// accessibility is the service that the session bus starts an accessibility bus with: what is done to the person's applications over it must be seen.
+func accessibility() need {
+	const path = "/usr/share/dbus-1/services/org.a11y.Bus.service"
+	if _, err := os.Stat(path); err != nil {
+		return need{Name: "accessibility bus", Problem: "org.a11y.Bus is not installed", Fix: install("at-spi2-core")}
+	}
+	return need{Name: "accessibility bus", Found: path}
 }
 
 func chromium(ctx context.Context) need {

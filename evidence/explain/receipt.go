@@ -106,6 +106,9 @@ func (w *window) deskEvent(o evidence.Observation) {
 	case evidence.ActorPerson, evidence.ActorControls, evidence.ActorHarness, evidence.ActorStranger:
 		return
 	}
+	if d.Reason == evidence.ReadDisclosed {
+		return
+	}
 	w.desk[string(d.Reason)]++
 	switch d.Reason {
 	case evidence.ReasonFocusLeft:

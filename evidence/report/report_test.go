@@ -50,7 +50,8 @@ func contract(id, stem string) matrix.Contract {
 
 // controlKinds are those that every row needs.
 var controlKinds = []string{"focus_left", "stacking_changed", "pointer_warped", "pointer_grabbed", "input_leaked", "input_forged", "window_above_person", "clipboard_taken",
-	"primary_taken", "keyboard_grabbed", "hotkey_grabbed", "server_grabbed"}
+	"primary_taken", "keyboard_grabbed", "hotkey_grabbed", "server_grabbed", "cover_changed", "pointer_moved", "urgency_raised", "opacity_changed",
+	"bus_action", "accessibility_action", "window_read"}
 
 // observed are the sound observations of a row; edit changes them before they are numbered.
 func observed(c matrix.Contract, plan string, edit func([]evidence.Observation) []evidence.Observation) []evidence.Observation {
@@ -74,7 +75,7 @@ func observed(c matrix.Contract, plan string, edit func([]evidence.Observation) 
 		{MonoNS: at(950), Phase: back, Kind: evidence.KindPerson, Person: &evidence.Person{Injected: 20, Received: 20}},
 		{MonoNS: at(1100), Phase: clean, Step: "after", Kind: evidence.KindControls, Controls: &evidence.Controls{When: "after", Committed: controlKinds, TookNS: 7e6}},
 	}
-	for _, ch := range []string{"core", "input", "record", "selection", "sentinel"} {
+	for _, ch := range []string{"core", "input", "record", "selection", "output", "bus", "accessibility", "sentinel"} {
 		obs = append(obs, evidence.Observation{MonoNS: at(1110), Phase: clean, Kind: evidence.KindGuard, Guard: &evidence.Guard{Channel: ch, Alive: true, Events: 10}})
 	}
 	obs = append(obs,

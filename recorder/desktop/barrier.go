@@ -46,6 +46,7 @@ func (l *Log) Barrier(ctx context.Context) (Mark, error) {
 	if err := q.Sync(ctx); err != nil {
 		return fail(Query, err)
 	}
+	buses := l.markBuses()
 	channels := []Channel{Core, Input, Selection, Output}
 	answers := make([]chan error, len(channels))
 	for i, ch := range channels {
@@ -72,6 +73,11 @@ func (l *Log) Barrier(ctx context.Context) (Mark, error) {
 	// Questions about processes were asked before this one, and are answered in order.
 	if err := l.conns[Control].Sync(ctx); err != nil {
 		return fail(Control, err)
+	}
+	for i, b := range l.buses {
+		if err := b.reach(ctx, buses[i]); err != nil {
+			return fail(b.channel, err)
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -37,7 +37,11 @@ func Start(ctx context.Context, cfg Config) (*Log, error) {
 	for _, p := range cfg.Exempt {
 		l.exempt[p] = true
 	}
-	ctx, cancel := context.WithTimeout(ctx, cfg.CallBudget)
+	budget := cfg.CallBudget
+	if cfg.Bus != "" {
+		budget += busBudget
+	}
+	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	if err := l.connect(ctx); err != nil {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -49,7 +53,7 @@ func Start(ctx context.Context, cfg Config) (*Log, error) {
 }
 
 func (l *Log) connect(ctx context.Context) error {
-	for ch := NoChannel + 1; ch < channelCount; ch++ {
+	for ch := NoChannel + 1; ch < xChannels; ch++ {
 		c, err := x11.Dial(ctx, l.cfg.Display, l.cfg.XAuthority)
 		if err != nil {
 			return &ChannelError{Channel: ch, Err: err}
@@ -61,7 +65,7 @@ func (l *Log) connect(ctx context.Context) error {
 	setup := l.conns[Core].Setup()
 	l.mask = setup.ResourceMask
 	l.tree = newTree(setup.Root, int(setup.Width), int(setup.Height))
-	for ch := NoChannel + 1; ch < channelCount; ch++ {
+	for ch := NoChannel + 1; ch < xChannels; ch++ {
 		h := x11.Handler{
 			Error: func(e *x11.XError) { l.xError(ch, e) },
 			Lost:  func(err error) { l.channelLost(ch, err) },
@@ -121,6 +125,9 @@ func (l *Log) connect(ctx context.Context) error {
 			}
 		}
 	})
+	if err := l.startBuses(ctx); err != nil {
+		return err
+	}
 	if _, err := l.Barrier(ctx); err != nil {
 		return fmt.Errorf("first barrier: %w", err)
 	}

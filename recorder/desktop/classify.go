@@ -12,7 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Requirement is the id of a requirement about the desk, D1 to D6; empty for none.
+// Requirement is the id of a requirement about the desk, D1 to D6 and D8; empty for none.
 type Requirement string
 
 // Reason says what happened, from a closed list; empty for nothing.
@@ -40,6 +40,8 @@ const (
 	ReasonHotkeyGrabbed     Reason = "hotkey_grabbed"
 	ReasonServerGrabbed     Reason = "server_grabbed"
 	ReasonWindowRead        Reason = "window_read"
+	ReasonBusAction         Reason = "bus_action"
+	ReasonAccessAction      Reason = "accessibility_action"
 )
 
 var requirementOf = map[Reason]Requirement{
@@ -49,6 +51,7 @@ var requirementOf = map[Reason]Requirement{
 	ReasonWindowAbovePerson: "D5", ReasonUrgencyRaised: "D5", ReasonWorkspaceChanged: "D5", ReasonOpacityChanged: "D5",
 	ReasonClipboardTaken: "D6", ReasonPrimaryTaken: "D6", ReasonKeymapChanged: "D6", ReasonKeyboardGrabbed: "D6",
 	ReasonHotkeyGrabbed: "D6", ReasonServerGrabbed: "D6",
+	ReasonBusAction: "D8", ReasonAccessAction: "D8",
 	ReasonWindowRead: "",
 }
 
@@ -58,7 +61,18 @@ const violationsFormat = "acceptance.desk-violations/1"
 var violationsYAML []byte
 
 // table is the reason for every kind and role; it is total.
-type table [kindCount][roleCount]Reason
+type table struct {
+	reasons  [kindCount][roleCount]Reason
+	services []service
+}
+
+// service is what programs may say to a service of the session. No members are all of them.
+type service struct {
+	To        string   `yaml:"to"`
+	Interface string   `yaml:"interface"`
+	Members   []string `yaml:"members"`
+	Why       string   `yaml:"why"`
+}
 
 var violations = sync.OnceValues(func() (*table, error) { return parseTable(violationsYAML) })
 
@@ -68,6 +82,8 @@ func parseTable(b []byte) (*table, error) {
 	var doc struct {
 		Format string                       `yaml:"format"`
 		Kinds  map[string]map[string]string `yaml:"kinds"`
+
+		Services []service `yaml:"services"`
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(b))
 	dec.KnownFields(true)
@@ -112,9 +128,15 @@ func parseTable(b []byte) (*table, error) {
 			if !named {
 				reason = rest
 			}
-			t[k][r] = reason
+			t.reasons[k][r] = reason
 		}
 	}
+	for i, s := range doc.Services {
+		if s.To == "" || s.Interface == "" || s.Why == "" {
+			errs = append(errs, fmt.Errorf("violations: services[%d]: to, interface and why must be there", i))
+		}
+	}
+	t.services = doc.Services
 	for _, k := range Kinds() {
 		if _, ok := doc.Kinds[k.String()]; !ok {
 			errs = append(errs, fmt.Errorf("violations: kind %q is missing", k))
@@ -134,6 +156,6 @@ func Violation(ev Event) (Requirement, Reason) {
 	if err != nil || ev.Kind >= kindCount || ev.Role >= roleCount {
 		return "", "" // Start refuses to run on a broken table, so no event comes here
 	}
-	reason := t[ev.Kind][ev.Role]
+	reason := t.reasons[ev.Kind][ev.Role]
 	return requirementOf[reason], reason
 }

@@ -34,6 +34,8 @@ type desk struct {
 	dir                string
 	wm                 int // process of the window manager
 	server             *exec.Cmd
+	bus                string // address of the session bus, when there is one
+	busPID             int
 }
 
 func startProcess(t testing.TB, cmd *exec.Cmd) {
@@ -211,20 +213,25 @@ type violator struct {
 
 func (s *scene) violator(t testing.TB) *violator {
 	t.Helper()
+	v := s.startViolator(t)
+	NewWithT(t).Expect(v.do(fmt.Sprintf("init %d %d", s.person, s.target))).To(Succeed())
+	return v
+}
+
+func (d *desk) startViolator(t testing.TB) *violator {
+	t.Helper()
 	g := NewWithT(t)
 	exe, err := os.Executable()
 	g.Expect(err).NotTo(HaveOccurred())
 	cmd := exec.Command(exe)
-	cmd.Env = append(s.env(), violatorEnv+"=1")
+	cmd.Env = append(d.env(), violatorEnv+"=1")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	g.Expect(err).NotTo(HaveOccurred())
 	out, err := cmd.StdoutPipe()
 	g.Expect(err).NotTo(HaveOccurred())
 	startProcess(t, cmd)
-	v := &violator{cmd: cmd, in: bufio.NewWriter(in), out: bufio.NewReader(out)}
-	g.Expect(v.do(fmt.Sprintf("init %d %d", s.person, s.target))).To(Succeed())
-	return v
+	return &violator{cmd: cmd, in: bufio.NewWriter(in), out: bufio.NewReader(out)}
 }
 
 // do sends one command and waits until the child has done it, and the server too.

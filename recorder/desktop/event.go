@@ -22,7 +22,11 @@ type Event struct {
 	ProcStart uint64 `json:"proc_start,omitempty"` // its start time in clock ticks since boot, against reused pids
 	Exe       string `json:"exe,omitempty"`        // its executable, read when the client connected
 
-	Request string `json:"request,omitempty"` // such as "SetInputFocus" or "XTEST.FakeInput"
+	Request string `json:"request,omitempty"` // such as "SetInputFocus", "XTEST.FakeInput" or "org.a11y.atspi.Action.DoAction"
+	// Peer is the receiver of a message over a bus, as the sender named it; PeerPID and PeerExe are its process, 0 and empty when unknown.
+	Peer    string `json:"peer,omitempty"`
+	PeerPID int    `json:"peer_pid,omitempty"`
+	PeerExe string `json:"peer_exe,omitempty"`
 	Swapped bool   `json:"swapped,omitempty"` // the client speaks big-endian
 
 	X        int32   `json:"x,omitempty"` // pixels, root coordinates for pointers, the parent's for windows
@@ -39,10 +43,10 @@ type Event struct {
 	Release   bool   `json:"release,omitempty"`    // key or button went up
 }
 
-// entry is an event with its actor, whose process may be learned later.
+// entry is an event with its actor and, for messages, its receiver, whose processes may be learned later.
 type entry struct {
 	Event
-	actor *client
+	actor, peer *client
 }
 
 const chunkEvents = 4096

@@ -108,6 +108,18 @@ const (
 	ReqRead         // pixels or properties of a window were read
 	ReqListen       // input of other clients' windows was selected
 
+	// Messages over a bus. PID is the sender's process, Peer the receiver; Role is none when nobody got it, target when sender and
+	// receiver are one process, other else.
+
+	BusAction  // a call or a directed signal to a program on the session bus
+	BusRead    // a call that only asks
+	BusService // a call to a service of the session that acts on nobody's application (violations.yaml, services)
+	BusListen  // a program listens to the messages of others
+	AccessAction
+	AccessRead
+	AccessService
+	AccessListen
+
 	kindCount
 )
 
@@ -141,6 +153,8 @@ var kindNames = [kindCount]string{
 	ReqPointerMap: "req_pointer_map", ReqAddMaster: "req_add_master", ReqHierarchy: "req_hierarchy",
 	ReqCursor: "req_cursor", ReqShape: "req_shape", ReqOutput: "req_output", ReqOverlay: "req_overlay",
 	ReqKillClient: "req_kill_client", ReqSaver: "req_saver", ReqRead: "req_read", ReqListen: "req_listen",
+	BusAction: "bus_action", BusRead: "bus_read", BusService: "bus_service", BusListen: "bus_listen",
+	AccessAction: "access_action", AccessRead: "access_read", AccessService: "access_service", AccessListen: "access_listen",
 }
 
 // Kinds lists every kind an event can have.
@@ -154,6 +168,9 @@ func Kinds() []Kind {
 
 // IsRequest reports whether the kind is a client's request rather than an effect.
 func (k Kind) IsRequest() bool { return k >= ReqFocus && k < kindCount }
+
+// IsMessage reports whether the kind is a message over a bus.
+func (k Kind) IsMessage() bool { return k >= BusAction && k < kindCount }
 
 // String is the name that the log is written with; an unknown value says its number.
 func (k Kind) String() string { return nameOf(kindNames[:], int(k)) }
@@ -181,11 +198,15 @@ const (
 	Output
 	Control
 	Query
+	Bus           // monitor of the session bus
+	Accessibility // monitor of the accessibility bus
 
 	channelCount
+
+	xChannels = Bus // the channels below it are connections to the X server
 )
 
-var channelNames = [channelCount]string{"none", "core", "input", "record", "selection", "output", "control", "query"}
+var channelNames = [channelCount]string{"none", "core", "input", "record", "selection", "output", "control", "query", "bus", "accessibility"}
 
 // String is the name that the log is written with; an unknown value says its number.
 func (c Channel) String() string { return nameOf(channelNames[:], int(c)) }

@@ -36,6 +36,10 @@ type Config struct {
 	Capacity     int    // events kept in memory; when full the oldest are dropped and counted
 	CallBudget   time.Duration
 	SettleBudget time.Duration
+	// Bus is the address of the desk's session bus, such as "unix:path=/run/user/1000/bus"; BusUID the uid that it serves. Empty watches no bus:
+	// then the channels bus and accessibility are not there.
+	Bus    string
+	BusUID int
 	// Exempt lists processes whose requests and device events do not keep Settle waiting: the window manager,
 	// the person. They are logged and classified like all others.
 	Exempt []int
@@ -99,7 +103,8 @@ type pair struct {
 // Log is a running event log. Its methods are safe for concurrent use.
 type Log struct {
 	cfg   Config
-	conns [channelCount]*x11.Conn
+	conns [xChannels]*x11.Conn
+	buses []*busWatch
 	own   map[uint32]bool // resource bases of the guard's connections
 	exts  struct{ input, fixes, randr, shape x11.Extension }
 	mask  uint32
@@ -161,7 +166,7 @@ func (l *Log) put(ev Event, actor *client) {
 		l.disturbed = ev.MonoNS
 	}
 	l.health[ev.Channel].Events++
-	l.ring.add(entry{ev, actor})
+	l.ring.add(entry{Event: ev, actor: actor})
 }
 
 // roleOf says whose window it is; the lock is held.
@@ -267,6 +272,12 @@ func (l *Log) Between(from, to Mark) []Event {
 		if e.actor != nil {
 			ev.PID, ev.Exe, ev.ProcStart = e.actor.pid, e.actor.exe, e.actor.start
 		}
+		if e.peer != nil {
+			ev.PeerPID, ev.PeerExe = e.peer.pid, e.peer.exe
+			if ev.PID != 0 && ev.PID == ev.PeerPID {
+				ev.Role = Target
+			}
+		}
 		out = append(out, ev)
 	})
 	if missing > 0 {
@@ -294,6 +305,9 @@ func (l *Log) Health() []ChannelHealth {
 	out := make([]ChannelHealth, 0, channelCount-1)
 	for ch := NoChannel + 1; ch < channelCount; ch++ {
 		h := l.health[ch]
+		if h.Channel == NoChannel {
+			continue // no bus is watched
+		}
 		h.Dropped = l.ring.droppedBy[ch]
 		out = append(out, h)
 	}
@@ -311,9 +325,14 @@ func (l *Log) Exempt(pids ...int) {
 
 // lostErr is the error of the first channel that is not alive.
 func (l *Log) lostErr() error {
-	for ch := NoChannel + 1; ch < channelCount; ch++ {
+	for ch := NoChannel + 1; ch < xChannels; ch++ {
 		if c := l.conns[ch]; c != nil && c.Err() != nil {
 			return &ChannelError{Channel: ch, Err: c.Err()}
+		}
+	}
+	for _, b := range l.buses {
+		if err := b.err(); err != nil {
+			return &ChannelError{Channel: b.channel, Err: err}
 		}
 	}
 	return nil
@@ -333,6 +352,9 @@ func (l *Log) Stop(ctx context.Context) error {
 			if c != nil {
 				_ = c.Close() // ending; the events are kept
 			}
+		}
+		for _, b := range l.buses {
+			b.close()
 		}
 	}()
 	select {

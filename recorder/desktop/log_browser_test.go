@@ -362,7 +362,7 @@ func TestLostServerIsToldOnce(t *testing.T) {
 			lost[ev.Channel]++
 		}
 	}
-	g.Expect(lost).To(HaveLen(int(channelCount) - 1))
+	g.Expect(lost).To(HaveLen(int(xChannels) - 1))
 	for ch, n := range lost {
 		g.Expect(n).To(Equal(1), ch.String())
 	}

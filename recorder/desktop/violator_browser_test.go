@@ -29,6 +29,7 @@ type offender struct {
 	xi, fixes      x11.Extension
 	shape, comp    x11.Extension
 	n              int
+	bus            busOffender
 	kept           net.Conn // a connection of its own, closed by the next command
 }
 
@@ -61,6 +62,12 @@ func (o *offender) command(line string) error {
 			return err
 		}
 		return o.init(ctx)
+	}
+	if f[0] == "bus" {
+		return o.bus.init(f[1])
+	}
+	if strings.HasPrefix(f[0], "bus_") || strings.HasPrefix(f[0], "access_") {
+		return o.bus.offend(f[0])
 	}
 	hold, err := time.ParseDuration(f[1])
 	if err != nil {

@@ -106,6 +106,7 @@ type Attempt struct {
 	commit  string
 	began   int64
 	ended   bool
+	reads   map[string]bool // what was read of the person's desk, by step, actor, request and window
 }
 
 // Options of an attempt.
@@ -129,7 +130,7 @@ type Options struct {
 func Begin(ctx context.Context, s *stage.Stage, c matrix.Contract, out Out, o Options) (*Attempt, error) {
 	a := &Attempt{Stage: s, Contract: c, Plan: o.PlanDigest, Number: o.Number, out: out, rules: o.Rules, phase: evidence.PhasePrepare, scratch: o.Scratch, dir: o.Dir, run: o.Run, commit: o.Commit,
 		tabOf: map[fixtures.DocumentID]string{}, docs: map[string][]fixtures.DocumentID{}, canaries: o.Canaries,
-		sessions: map[string]string{}, launches: map[string]*launched{}, targets: map[string]*Target{}, tabs: map[string]*Tab{}, snapshots: map[string]*Snapshot{}}
+		reads: map[string]bool{}, sessions: map[string]string{}, launches: map[string]*launched{}, targets: map[string]*Target{}, tabs: map[string]*Tab{}, snapshots: map[string]*Snapshot{}}
 	a.text = newViews(o.Rules)
 	a.observe(evidence.Observation{Kind: evidence.KindBegin, Begin: &evidence.Begin{Row: c.ID, Attempt: o.Number, Plan: o.PlanDigest}})
 	var err error

@@ -65,7 +65,7 @@ func (a *Attempt) deskEvents(mark desktop.Mark, by evidence.Actor) {
 	for _, ev := range a.Stage.Log.Between(a.deskMark, mark) {
 		a.text.desktop(ev)
 		requirement, reason := desktop.Violation(ev)
-		if requirement == "" {
+		if reason == "" || ev.Kind.IsMessage() && a.Stage.OwnMessage(ev) {
 			continue
 		}
 		if ev.Kind == desktop.WorkspaceChanged && (ev.Role == desktop.Target || ev.Role == desktop.Sibling) {
@@ -85,12 +85,35 @@ func (a *Attempt) deskEvents(mark desktop.Mark, by evidence.Actor) {
 				continue
 			}
 		}
+		if requirement == "" && !a.firstRead(actor, ev) {
+			continue
+		}
 		a.observe(evidence.Observation{Kind: evidence.KindDesk, MonoNS: ev.MonoNS, Desk: &evidence.Desk{EventNS: ev.MonoNS,
 			Requirement: matrix.RequirementID(requirement), Reason: evidence.Reason(reason), Actor: actor, Request: ev.Request,
-			Channel: ev.Channel.String(), Window: ev.Role.String(), InFlight: a.inFlight, Detail: fmt.Sprintf("%s detail %d at %d,%d", ev.Kind, ev.Detail, ev.X, ev.Y)}})
+			Channel: ev.Channel.String(), Window: ev.Role.String(), InFlight: a.inFlight, Detail: deskDetail(ev)}})
 	}
 	a.deskMark = mark
 	a.Stage.Log.Release(mark)
+}
+
+// deskDetail says what else is known of an event.
+func deskDetail(ev desktop.Event) string {
+	if ev.Kind.IsMessage() {
+		return fmt.Sprintf("%s to %s", ev.Kind, ev.Peer)
+	}
+	return fmt.Sprintf("%s detail %d at %d,%d", ev.Kind, ev.Detail, ev.X, ev.Y)
+}
+
+// firstRead reports whether this is the first time in a step that somebody reads the person's desk so: reading is no violation, and one line says as
+// much as a thousand. What the person's own programs read is theirs.
+func (a *Attempt) firstRead(actor evidence.Actor, ev desktop.Event) bool {
+	if actor != evidence.ActorEngine && actor != evidence.ActorBrowser {
+		return false
+	}
+	key := fmt.Sprint(a.step, actor, ev.Request, ev.Role)
+	first := !a.reads[key]
+	a.reads[key] = true
+	return first
 }
 
 // journalEvents observes what the pages reported since the last time.

@@ -103,6 +103,11 @@ func (r *role) commit(ctx context.Context, victim uint32) (Result, error) {
 		return err
 	}, Act{Kind: WindowRead, How: "GetImage of one pixel of the person's window"})
 
+	if r.buses != nil {
+		act(func() error { return r.buses.Act(ctx) }, Act{Kind: BusAction, How: "Activate of the person's application over the session bus"})
+		act(func() error { return r.buses.Press(ctx) }, Act{Kind: AccessibilityAction, How: "DoAction of a control of the person's application over the accessibility bus"})
+	}
+
 	// The rest goes through the window manager, which handles what it gets one after the other; so one wait
 	// is enough before the focus, which it gives away, is taken back.
 	dx := at.Width / 2

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/engine-acceptance/acceptance/suites/process"
+	"github.com/engine-acceptance/acceptance/suites/sessionbus"
 	"github.com/engine-acceptance/acceptance/suites/talk"
 )
 
@@ -17,6 +18,8 @@ type Starter func(ctx context.Context, role string, args ...string) (*process.Pr
 type Options struct {
 	// Clipboard is the text of the person's clipboard and primary selection, at most 64 KiB.
 	Clipboard string
+	// Bus is where the person's application is acted on; without one the kinds of buses are not committed.
+	Bus sessionbus.Address
 }
 
 // Controls is the worker's side. Its methods are safe for use by several goroutines.
@@ -27,7 +30,7 @@ type Controls struct {
 
 // Start starts the role and waits until its panel is at the bottom of the desk and the selections are its.
 func Start(ctx context.Context, start Starter, o Options) (*Controls, error) {
-	p, err := start(ctx, "controls")
+	p, err := start(ctx, "controls", o.Bus.Args()...)
 	if err != nil {
 		return nil, err
 	}

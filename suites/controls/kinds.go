@@ -43,11 +43,18 @@ const (
 	UrgencyRaised     Kind = "urgency_raised"
 	WindowRead        Kind = "window_read"
 
+	// Where there is a bus.
+	BusAction           Kind = "bus_action"
+	AccessibilityAction Kind = "accessibility_action"
+
 	// Once a desk, since the window manager takes a while over them.
 	KeymapChanged    Kind = "keymap_changed"
 	MasterAdded      Kind = "master_added"
 	WorkspaceChanged Kind = "workspace_changed"
 )
+
+// KindsOnBuses are what one Commit commits as well on a desk with a session bus.
+func KindsOnBuses() []Kind { return []Kind{BusAction, AccessibilityAction} }
 
 // Kinds are what one Commit commits, each at least once.
 func Kinds() []Kind {

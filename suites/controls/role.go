@@ -3,11 +3,13 @@ package controls
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"time"
 
+	"github.com/engine-acceptance/acceptance/suites/sessionbus"
 	"github.com/engine-acceptance/acceptance/suites/talk"
 	"github.com/engine-acceptance/acceptance/suites/xwire"
 )
@@ -25,16 +27,31 @@ type role struct {
 	popup uint32 // override-redirect, mapped for an act only
 	taker uint32 // takes the selections for an act; never mapped
 	text  string
+	buses *sessionbus.Buses // nil: there is no bus
 }
 
 // Main is the role: it commits what it is told to on stdin, until that ends or "quit". Exit codes: 0 ended as
 // asked, 1 the display was lost or lacks an extension, 2 wrong arguments.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if len(args) > 0 {
-		fmt.Fprintln(stderr, "controls: takes no arguments")
+	fs := flag.NewFlagSet("controls", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	var at sessionbus.Address
+	fs.StringVar(&at.Bus, "bus", "", "address of the session bus on which the person's application is")
+	fs.IntVar(&at.UID, "bus-uid", os.Getuid(), "uid that the bus serves")
+	if err := fs.Parse(args); err != nil || fs.NArg() > 0 {
+		fmt.Fprintln(stderr, "controls: wrong arguments", err, fs.Args())
 		return 2
 	}
 	r := &role{}
+	if at.Bus != "" {
+		buses, err := sessionbus.Open(ctx, at)
+		if err != nil {
+			fmt.Fprintln(stderr, "controls:", err)
+			return 1
+		}
+		defer buses.Close()
+		r.buses = buses
+	}
 	if err := r.open(ctx); err != nil {
 		fmt.Fprintln(stderr, "controls:", err)
 		return 1

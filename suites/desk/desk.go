@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/engine-acceptance/acceptance/suites/process"
+	"github.com/engine-acceptance/acceptance/suites/sessionbus"
 	"github.com/engine-acceptance/acceptance/suites/xwire"
 )
 
@@ -77,6 +78,23 @@ func (d *Desk) Env(role Role) []string {
 		env = append(env, "DBUS_SESSION_BUS_ADDRESS="+d.busAddress())
 	}
 	return env
+}
+
+// Bus is the address of the session bus and the uid that it serves.
+func (d *Desk) Bus() sessionbus.Address {
+	return sessionbus.Address{Bus: d.busAddress(), UID: d.facts.UID}
+}
+
+// BusPID is the process of the session bus; the services that it starts are below it.
+func (d *Desk) BusPID() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, p := range d.parts {
+		if p.name == busPart {
+			return p.p.Identity().PID
+		}
+	}
+	return 0
 }
 
 // busAddress is known before the bus runs, without its unique id; the bus itself gets that.

@@ -406,9 +406,12 @@ func (d *Desk) startCompositor(ctx context.Context, c *xwire.Conn, path string) 
 	return nil
 }
 
+// busPart is the part of the desk that is the session bus.
+const busPart = "session bus"
+
 // startBus starts the session bus as the engine's side, for a bus serves its own uid only.
 func (d *Desk) startBus(ctx context.Context, path string) error {
-	const name = "session bus"
+	const name = busPart
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err

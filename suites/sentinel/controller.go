@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/engine-acceptance/acceptance/suites/process"
+	"github.com/engine-acceptance/acceptance/suites/sessionbus"
 	"github.com/engine-acceptance/acceptance/suites/talk"
 	"github.com/engine-acceptance/acceptance/suites/xwire"
 )
@@ -47,6 +48,8 @@ type Options struct {
 	Above   bool // keeps itself on top by its own property (desk.Above)
 	Quiet   bool // does not take the focus when it opens
 	Rect    xwire.Rect
+	// Bus makes the window's program one that can be acted on over the desk's buses, as applications are; nothing for the zero value.
+	Bus sessionbus.Address
 }
 
 // Placement is where a window is, by the server's word.
@@ -94,7 +97,7 @@ func Start(ctx context.Context, start Starter, o Options) (*Sentinel, error) {
 		title, heading = "Terminal", "Terminal"
 	}
 	o.Title, o.Heading = or(o.Title, title), or(o.Heading, or(o.Title, heading))
-	args := []string{"--title", o.Title, "--heading", or(o.Heading, o.Title)}
+	args := append([]string{"--title", o.Title, "--heading", or(o.Heading, o.Title)}, o.Bus.Args()...)
 	for flag, on := range map[string]bool{"--dark": o.Dark, "--above": o.Above, "--quiet": o.Quiet} {
 		if on {
 			args = append(args, flag)

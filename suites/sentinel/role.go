@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/engine-acceptance/acceptance/suites/process"
+	"github.com/engine-acceptance/acceptance/suites/sessionbus"
 	"github.com/engine-acceptance/acceptance/suites/talk"
 	"github.com/engine-acceptance/acceptance/suites/xwire"
 )
@@ -58,6 +59,8 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	fs.BoolVar(&o.Dark, "dark", false, "dark colours")
 	fs.BoolVar(&o.Above, "above", false, "keep the window above others by its own property")
 	fs.BoolVar(&o.Quiet, "quiet", false, "do not take the focus when it opens")
+	fs.StringVar(&o.Bus.Bus, "bus", "", "address of a session bus to be an application on")
+	fs.IntVar(&o.Bus.UID, "bus-uid", os.Getuid(), "uid that the bus serves")
 	fs.IntVar(&o.Rect.X, "x", 80, "root pixels")
 	fs.IntVar(&o.Rect.Y, "y", 60, "root pixels")
 	fs.IntVar(&o.Rect.Width, "width", 640, "pixels")
@@ -73,12 +76,27 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	}
 	defer r.c.Close()
 	defer r.trip.Close()
+	if o.Bus.Bus != "" {
+		buses, err := sessionbus.Open(ctx, o.Bus)
+		if err == nil {
+			defer buses.Close()
+			err = buses.Offer(r.acted)
+		}
+		if err != nil {
+			fmt.Fprintln(stderr, "sentinel:", err)
+			return 1
+		}
+	}
 	if err := r.run(ctx, stdin); err != nil {
 		fmt.Fprintln(stderr, "sentinel:", err)
 		return 1
 	}
 	return 0
 }
+
+// acted takes an action that somebody had this application do over a bus: nothing happens, for who does it is what counts, and the desk's event
+// log has that.
+func (r *role) acted(string) {}
 
 func checkSize(r xwire.Rect) error {
 	if r.Width < 60 || r.Height < headPx+footPx+20 || r.Width > 16384 || r.Height > 16384 {

@@ -122,7 +122,8 @@ func Open(ctx context.Context, cfg Config) (_ *Stage, err error) {
 	if s.trip, err = xwire.NewTrip(ctx, s.Desk.Display(), s.Desk.Xauthority()); err != nil {
 		return nil, err
 	}
-	if s.Log, err = desktop.Start(ctx, desktop.Config{Display: s.Desk.Display(), XAuthority: s.Desk.Xauthority()}); err != nil {
+	if s.Log, err = desktop.Start(ctx, desktop.Config{Display: s.Desk.Display(), XAuthority: s.Desk.Xauthority(),
+		Bus: s.Desk.Bus().Bus, BusUID: s.Desk.Bus().UID}); err != nil {
 		return nil, err
 	}
 	if err := s.seat(ctx, cfg); err != nil {
@@ -146,13 +147,13 @@ func (s *Stage) seat(ctx context.Context, cfg Config) error {
 	if s.Bystander, err = sentinel.Start(ctx, role, sentinel.Options{Role: "bystander", Quiet: true, Rect: xwire.Rect{X: 960, Y: 560, Width: 300, Height: 200}}); err != nil {
 		return err
 	}
-	if s.Sentinel, err = sentinel.Start(ctx, role, sentinel.Options{Above: cfg.Variant == desk.Above, Rect: home}); err != nil {
+	if s.Sentinel, err = sentinel.Start(ctx, role, sentinel.Options{Above: cfg.Variant == desk.Above, Rect: home, Bus: s.Desk.Bus()}); err != nil {
 		return err
 	}
 	if s.Person, err = person.Start(ctx, role, 1); err != nil {
 		return err
 	}
-	if s.Controls, err = controls.Start(ctx, role, controls.Options{}); err != nil {
+	if s.Controls, err = controls.Start(ctx, role, controls.Options{Bus: s.Desk.Bus()}); err != nil {
 		return err
 	}
 	if err := s.Log.Watch(ctx, s.Sentinel.Window(), desktop.Person); err != nil {
