@@ -256,11 +256,14 @@ func (f *Film) setErr(err error) {
 	}
 }
 
+// Cut takes no further picture but one for stills that were asked for already, and returns without waiting. Stop must be called all the same.
+func (f *Film) Cut() { f.once.Do(func() { close(f.quit) }) }
+
 // Stop ends the film: frames that wait are masked and written, the encoder is ended and waited for. It returns within Hold and two graces of the encoder; ctx
 // only shortens that. The report is filled as far as the film got; the error is the first failure, an [*Error]. A film with an error is not
 // evidence. Stop may be called again and answers the same.
 func (f *Film) Stop(ctx context.Context) (FilmReport, error) {
-	f.once.Do(func() { close(f.quit) })
+	f.Cut()
 	select {
 	case <-f.done:
 	case <-ctx.Done():
@@ -316,6 +319,9 @@ run:
 			break
 		}
 	}
+	if err == nil && f.wanted() {
+		err = f.capture(&n, iv)
+	}
 	// Drain: what was captured before is still good, unless it cannot be written.
 	for len(f.held) > 0 && (err == nil || errors.Is(err, ErrDisplay)) {
 		if wait := f.held[0].cap + int64(Hold) - monotonic(); wait > 0 {
@@ -332,6 +338,13 @@ run:
 		}
 		first <- err
 	}
+}
+
+// wanted says that stills wait for a picture.
+func (f *Film) wanted() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.stills) > 0
 }
 
 // capture takes one picture for every frame that is due.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -19,10 +20,13 @@ import (
 	"github.com/engine-acceptance/acceptance/matrix"
 )
 
-// Perform carries one row out and returns the judge's verdict on it.
-type Perform func(ctx context.Context, c matrix.Contract) evidence.Verdict
+// Perform carries one row out on the desk. What it returns closes the row's evidence, needs no desk, and returns the judge's verdict.
+type Perform func(ctx context.Context, c matrix.Contract) Finish
 
-// rowTimeout bounds one spec, whatever its row says: a spec that hangs must not hang the run.
+// Finish closes a row that was carried out and returns the judge's verdict on it.
+type Finish func() evidence.Verdict
+
+// rowTimeout bounds one row on the desk, whatever it says itself, and again the closing of its evidence: neither may hang the run.
 const rowTimeout = 3 * time.Minute
 
 // claims names the containers of the tree, by the letter of a requirement.
@@ -38,22 +42,24 @@ type runner struct{ failed bool }
 func (r *runner) Fail() { r.failed = true }
 
 // Run builds one spec a row and runs them once, in the order of rows, but with those that share a browser at the end, so that it is launched
-// once. Ginkgo allows one run a process. It reports whether every spec
-// passed.
+// once. Ginkgo allows one run a process. It reports whether every spec passed.
+//
+// While a row's film is decoded and its evidence scanned, the next row has the desk already: a spec waits for the verdict on its own row.
 func Run(ctx context.Context, rows []matrix.Contract, perform Perform) bool {
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	rows = slices.Clone(rows)
 	slices.SortStableFunc(rows, func(a, b matrix.Contract) int { return shares(a) - shares(b) })
+	verdicts := ahead(ctx, rows, perform)
 	_ = ginkgo.Describe("acceptance", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
-		for _, c := range rows {
+		for i, c := range rows {
 			ginkgo.It(name(c), ginkgo.Label(string(c.Requirement)), func(spec ginkgo.SpecContext) {
-				done, cancel := context.WithCancel(spec)
-				defer cancel()
-				stop := context.AfterFunc(ctx, cancel)
-				defer stop()
-				v := perform(done, c)
-				gomega.Expect(v).To(HavePassed())
-			}, ginkgo.SpecTimeout(rowTimeout))
+				select {
+				case v := <-verdicts[i]:
+					gomega.Expect(v).To(HavePassed())
+				case <-spec.Done():
+					ginkgo.Fail(fmt.Sprintf("%s: no verdict in %v", c.ID, 2*rowTimeout))
+				}
+			}, ginkgo.SpecTimeout(2*rowTimeout))
 		}
 	})
 	suite, reporter := ginkgo.GinkgoConfiguration()
@@ -61,6 +67,31 @@ func Run(ctx context.Context, rows []matrix.Contract, perform Perform) bool {
 	reporter.NoColor, reporter.Succinct = true, true
 	r := &runner{}
 	return ginkgo.RunSpecs(r, "release acceptance", suite, reporter) && !r.failed
+}
+
+// ahead carries the rows out one after the other, and has at most one row's evidence closed beside the row that has the desk. Each channel
+// gets one verdict; one that is closed without says, as the zero verdict, that the row was not run.
+func ahead(ctx context.Context, rows []matrix.Contract, perform Perform) []chan evidence.Verdict {
+	verdicts := make([]chan evidence.Verdict, len(rows))
+	for i := range verdicts {
+		verdicts[i] = make(chan evidence.Verdict, 1)
+	}
+	go func() {
+		var closing sync.WaitGroup
+		defer closing.Wait()
+		for i, c := range rows {
+			if ctx.Err() != nil {
+				close(verdicts[i])
+				continue
+			}
+			row, cancel := context.WithTimeout(ctx, rowTimeout)
+			finish := perform(row, c)
+			cancel()
+			closing.Wait()
+			closing.Go(func() { verdicts[i] <- finish() })
+		}
+	}()
+	return verdicts
 }
 
 func shares(c matrix.Contract) int {

@@ -75,6 +75,13 @@ func TestDesk(t *testing.T) {
 		found, err := b.Locate(ctx, first.Key)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(found.Visible).To(HaveValue(BeTrue()))
+		// Each tab of a listing rests on the answers of all others: one question a tab has to serve them all.
+		list, err := b.Contexts(ctx)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(list).To(HaveLen(2))
+		for _, c := range list {
+			g.Expect(c.Visible).To(HaveValue(Equal(c.Key == first.Key)))
+		}
 	})
 	for _, c := range []struct {
 		name string

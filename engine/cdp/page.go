@@ -74,7 +74,7 @@ func (b *Browser) contexts(ctx context.Context) ([]engine.BrowserContext, error)
 		}
 		// A page that cannot be asked (crashed, dialog before we came) is listed all the same: its window is known, its document is not.
 	}
-	asks := map[engine.ContextKey]ask{}
+	asks := map[engine.ContextKey]*ask{}
 	for _, p := range b.link.pages() {
 		asks[engine.ContextKey(p.target)] = p.ask()
 	}
@@ -101,7 +101,7 @@ func (b *Browser) locate(ctx context.Context, c engine.ContextKey) (engine.Brows
 	// The windows of all pages at once: which tab a window shows is a fact about its other tabs, too.
 	pages := b.link.pages()
 	asked := make([]*pending, len(pages))
-	asks := make(map[engine.ContextKey]ask, len(pages))
+	asks := make(map[engine.ContextKey]*ask, len(pages))
 	for i, p := range pages {
 		asks[engine.ContextKey(p.target)] = p.ask()
 		asked[i] = p.send("Browser.getWindowForTarget", browser.GetWindowForTargetParams{})
@@ -155,7 +155,7 @@ func (b *Browser) describe(id target.ID, w browser.GetWindowForTargetResult) eng
 // A tab without focus emulation says so itself, in a world where the page cannot lie; occlusion does not make it hidden, for the browser
 // runs with --disable-backgrounding-occluded-windows. "hidden" alone proves nothing (a minimised window hides its visible tab as well), so
 // false needs another tab of the window that is visible, and that one must not be emulated.
-func (b *Browser) visible(ctx context.Context, c engine.BrowserContext, all []engine.BrowserContext, asks map[engine.ContextKey]ask) *bool {
+func (b *Browser) visible(ctx context.Context, c engine.BrowserContext, all []engine.BrowserContext, asks map[engine.ContextKey]*ask) *bool {
 	yes, no := true, false
 	ctx, cancel := context.WithTimeout(ctx, visibilityBudget)
 	defer cancel()
@@ -177,35 +177,46 @@ func (b *Browser) visible(ctx context.Context, c engine.BrowserContext, all []en
 	return nil
 }
 
-// ask is the question to a tab whether its window shows it, on its way already when the tab has a world to ask in.
+// ask is the question to a tab whether its window shows it, on its way already when the tab has a world to ask in. There is one answer,
+// which is kept: in a window of several tabs each of them rests on the answers of the others.
 type ask struct {
-	s    *session
-	sent *pending
+	s        *session
+	sent     *pending
+	answered bool
+	shown    bool
 }
 
 // ask asks a tab. A tab under emulation or behind a dialog is not asked: it could not tell.
-func (s *session) ask() ask {
+func (s *session) ask() *ask {
 	s.mu.Lock()
 	w, ok := s.worlds[s.main]
 	emulated := s.emulated
 	s.mu.Unlock()
 	switch {
 	case emulated || s.dialogOpen():
-		return ask{}
+		return &ask{}
 	case !ok:
-		return ask{s: s}
+		return &ask{s: s}
 	}
 	yes := true
-	return ask{s: s, sent: s.send("Runtime.evaluate", runtime.EvaluateParams{Expression: visibilityState, ContextID: w, ReturnByValue: &yes, Silent: &yes})}
+	return &ask{s: s, sent: s.send("Runtime.evaluate", runtime.EvaluateParams{Expression: visibilityState, ContextID: w, ReturnByValue: &yes, Silent: &yes})}
 }
 
 const visibilityState = "document.visibilityState"
 
-// shows says that the tab is proved to be shown by its window.
-func (a ask) shows(ctx context.Context) bool {
-	if a.s == nil {
+// shows says that the tab is proved to be shown by its window. The zero ask and a page that was not asked prove nothing.
+func (a *ask) shows(ctx context.Context) bool {
+	if a == nil || a.s == nil {
 		return false
 	}
+	if !a.answered {
+		a.answered, a.shown = true, a.wait(ctx)
+	}
+	return a.shown
+}
+
+// wait waits for the answer; a page that gives none in time is not shown to be shown.
+func (a *ask) wait(ctx context.Context) bool {
 	var state string
 	if a.sent != nil {
 		var res runtime.EvaluateResult

@@ -105,38 +105,6 @@ func (a *Attempt) declaration(ctx context.Context) error {
 	return nil
 }
 
-// share takes the browser that rows have in common, and launches it when there is none.
-func (a *Attempt) share(ctx context.Context) error {
-	if s := a.Stage.Shared; s != nil {
-		a.session, a.posture = s.Session, s.Posture
-		a.profiles = append(a.profiles, s.Profile)
-		if err := a.Stage.Measure(ctx, s.Window); err == nil {
-			a.adopt([]*stage.Window{s.Window})
-			if err := a.restore(ctx); err != nil {
-				return err
-			}
-			a.phase = evidence.PhaseBackground
-			return nil
-		}
-		a.Stage.Shared = nil
-	}
-	r, err := a.Must(ctx, engine.OpSessionStart, map[string]any{}, Aim{})
-	if err != nil {
-		return err
-	}
-	if r.Session != nil {
-		a.session = r.Session.ID
-	}
-	if _, err := a.Launch(ctx, a.session, engine.PostureIsolatedNew); err != nil {
-		return err
-	}
-	if len(a.windows) != 1 {
-		return a.fault("harness", "the launch opened %d windows, want one", len(a.windows))
-	}
-	a.Stage.Shared = &stage.Shared{Session: a.session, PID: a.browser.PID, Posture: a.posture, Window: a.windows[0], Profile: slices.Concat(a.profiles, []string{""})[0]}
-	return nil
-}
-
 // adopt makes windows the row's own: they are watched, and the first is filmed.
 func (a *Attempt) adopt(windows []*stage.Window) {
 	a.windows = windows
@@ -156,6 +124,9 @@ func (a *Attempt) arrangeWindows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.shownFirst(ctx, t); err != nil {
+		return err
+	}
 	if len(plans) > 1 {
 		if err := a.personOpens(ctx, t, plans[1:]); err != nil {
 			return err
@@ -164,8 +135,8 @@ func (a *Attempt) arrangeWindows(ctx context.Context) error {
 	for i, tab := range plans[0].Tabs {
 		id := ""
 		switch {
-		case i < len(t.Tabs) && i == 0:
-			id = t.Tabs[0].ID
+		case i < len(t.Tabs):
+			id = t.Tabs[i].ID
 		default:
 			r, err := a.Must(ctx, engine.OpContext, map[string]any{"session": a.session, "target_id": t.ID, "tab_id": t.Tabs[0].ID, "kind": "open"}, Aim{})
 			if err != nil {
@@ -182,6 +153,9 @@ func (a *Attempt) arrangeWindows(ctx context.Context) error {
 		}
 		if err := a.awaitPage(ctx, at.Page); err != nil {
 			return err
+		}
+		if i == 0 {
+			a.unveil() // what another row left in the visible tab is gone from here on
 		}
 	}
 	for i, p := range plans {
@@ -248,7 +222,7 @@ func (a *Attempt) bindWindow(ctx context.Context, n int) (*Target, error) {
 	}
 	t := &Target{ID: r.Target.ID, Session: a.session, Window: w}
 	for i, tab := range r.Target.Tabs {
-		t.Tabs = append(t.Tabs, &Tab{ID: tab.ID, Target: t, Page: a.pageName(0, n, i+1)})
+		t.Tabs = append(t.Tabs, &Tab{ID: tab.ID, Target: t, Title: tab.Title, Page: a.pageName(0, n, i+1)})
 	}
 	return t, nil
 }
@@ -357,24 +331,46 @@ func (a *Attempt) harnessActs(ctx context.Context, act func() error) error {
 	return err
 }
 
-// restore has the person take the desk back: the window over the browser as the row wants it, focus in it.
+// restore has the person take the desk back: the window over the browser as the row wants it, focus in it. A desk that is as it should be
+// is left alone.
 func (a *Attempt) restore(ctx context.Context) error {
+	frames, err := a.frames(ctx)
+	if err != nil {
+		return err
+	}
+	in, err := a.Stage.InPlace(ctx, a.Contract.Desk.Person, frames)
+	if err != nil {
+		return a.fault("environment", "look where the person's window is: %v", err)
+	}
+	if in {
+		return nil
+	}
 	return a.harnessActs(ctx, func() error { return a.cover(ctx) })
 }
 
 // cover places the person's window as the row wants it, on top and with the focus.
 func (a *Attempt) cover(ctx context.Context) error {
-	frames := []xwire.Rect{}
-	for _, w := range a.windows {
-		if err := a.Stage.Measure(ctx, w); err != nil {
-			return a.fault("environment", "measure a window of the browser: %v", err)
-		}
-		frames = append(frames, w.Frame)
+	frames, err := a.frames(ctx)
+	if err != nil {
+		return err
 	}
 	if err := a.Stage.Cover(ctx, a.Contract.Desk.Person, frames); err != nil {
 		return a.fault("environment", "place the person's window: %v", err)
 	}
 	return nil
+}
+
+// frames measures where the browser's windows are now.
+func (a *Attempt) frames(ctx context.Context) ([]xwire.Rect, error) {
+	frames := []xwire.Rect{}
+	for _, w := range a.windows {
+		if err := a.Stage.Measure(ctx, w); err != nil {
+			return nil, a.fault("environment", "measure a window of the browser: %v", err)
+		}
+		frames = append(frames, w.Frame)
+	}
+	a.aim()
+	return frames, nil
 }
 
 // baselineProof proves that the row starts from where it should: the person's window has the focus and lies above.

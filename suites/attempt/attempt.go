@@ -5,7 +5,8 @@
 //
 //	a, err := attempt.Begin(ctx, stage, contract, out, options)
 //	a.Run(ctx, steps.Verbs)
-//	observations := a.End(ctx)
+//	a.End(ctx)
+//	observations, err := a.Finish(ctx)
 //
 // The harness's own faults are observations too (kind fault), so that an attempt that could not be carried out is told from an engine that
 // failed.
@@ -104,9 +105,13 @@ type Attempt struct {
 	dir     string
 	run     string
 	commit  string
-	began   int64
 	ended   bool
 	reads   map[string]bool // what was read of the person's desk, by step, actor, request and window
+	// tap is what the engine wrote during the row, tapOverrun that it was more than the tap keeps, gapNS the longest gap of the harness's own
+	// heartbeat: taken at the row's end, before the next row begins.
+	tap        map[string][]byte
+	tapOverrun bool
+	gapNS      int64
 }
 
 // Options of an attempt.

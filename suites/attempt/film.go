@@ -23,9 +23,33 @@ type film struct {
 	a   *Attempt
 	// stills are on their way; the row's goroutine alone adds to them.
 	stills []pending
+	// ended is when the last picture was taken.
+	ended int64
 
-	mu   sync.Mutex
-	wins []*stage.Window
+	mu sync.Mutex
+	// wins are the browser's windows as they were measured last.
+	wins []stage.Window
+	// veiled: the visible tab still holds what another row left there, whose masks this row does not know. unveiled is when that ended.
+	veiled   bool
+	unveiled int64
+}
+
+// veil has the film show the browser's window black until the row's own page is in the visible tab.
+func (a *Attempt) veil() {
+	if a.film != nil {
+		a.film.mu.Lock()
+		a.film.veiled = true
+		a.film.mu.Unlock()
+	}
+}
+
+// unveil ends the veil: pictures of from now on are masked by the reports of the row's own pages.
+func (a *Attempt) unveil() {
+	if a.film != nil {
+		a.film.mu.Lock()
+		a.film.veiled, a.film.unveiled = false, stage.Mono()
+		a.film.mu.Unlock()
+	}
 }
 
 // startFilm begins the row's film. It is written to scratch, masked already, and moves into the bundle when it is whole.
@@ -50,8 +74,12 @@ func (a *Attempt) aim() {
 	if a.film == nil || a.film.f == nil {
 		return
 	}
+	wins := make([]stage.Window, len(a.windows))
+	for i, w := range a.windows {
+		wins[i] = *w // the film looks at them on its own goroutine, also after the row
+	}
 	a.film.mu.Lock()
-	a.film.wins = append([]*stage.Window(nil), a.windows...)
+	a.film.wins = wins
 	a.film.mu.Unlock()
 	if len(a.windows) == 0 {
 		a.film.f.Target(0, false)
@@ -74,6 +102,9 @@ func (m *film) Masks(fromNS, toNS int64) ([]redaction.Rect, bool) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.veiled || fromNS < m.unveiled {
+		return nil, false
+	}
 	var out []redaction.Rect
 	for _, page := range set.Pages {
 		for _, mask := range page.Masks {
@@ -132,8 +163,15 @@ func (a *Attempt) still(ctx context.Context, name string) {
 	}
 	done := make(chan error, 1)
 	a.film.stills = append(a.film.stills, pending{name, done})
-	go func() { done <- a.film.f.Still(ctx, filepath.Join(a.film.dir, name)) }()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stillBudget) // it may arrive when the row is over
+	go func() {
+		defer cancel()
+		done <- a.film.f.Still(ctx, filepath.Join(a.film.dir, name))
+	}()
 }
+
+// stillBudget is how long a still may be on its way.
+const stillBudget = 20 * time.Second
 
 // pending is a still that is on its way.
 type pending struct {
@@ -162,7 +200,16 @@ func (a *Attempt) addFile(name, path string) error {
 	return errors.Join(a.out.Add(name, f), f.Close())
 }
 
-// stopFilm ends the film, decodes it whole, and observes what the decoder found.
+// cutFilm takes no further picture: the row is over. What was taken is still on its way to the encoder.
+func (a *Attempt) cutFilm() {
+	if a.film == nil || a.film.f == nil {
+		return
+	}
+	a.film.f.Cut()
+	a.film.ended = stage.Mono()
+}
+
+// stopFilm waits for the end of the film, decodes it whole, and observes what the decoder found.
 func (a *Attempt) stopFilm(ctx context.Context) {
 	if a.film == nil || a.film.f == nil {
 		return
@@ -170,7 +217,6 @@ func (a *Attempt) stopFilm(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	a.keepStills()
-	ended := stage.Mono()
 	report, err := a.film.f.Stop(ctx)
 	o := &evidence.Film{Note: string(a.rules.Bytes([]byte(report.Failed)))}
 	if err != nil && o.Note == "" {
@@ -182,7 +228,7 @@ func (a *Attempt) stopFilm(ctx context.Context) {
 		if err != nil {
 			o.Note = string(a.rules.Bytes([]byte(err.Error())))
 		}
-		a.filmFacts(o, report, check, ended)
+		a.filmFacts(o, report, check, a.film.ended)
 	}
 	for _, f := range []struct{ name, path string }{{"film.mp4", film}, {"frames.jsonl", side}} {
 		if err := a.addFile(f.name, f.path); err != nil {

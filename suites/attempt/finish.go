@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/engine-acceptance/acceptance/engine"
 	"github.com/engine-acceptance/acceptance/evidence"
 	"github.com/engine-acceptance/acceptance/matrix"
 	"github.com/engine-acceptance/acceptance/recorder/desktop"
@@ -15,17 +14,16 @@ import (
 	"github.com/engine-acceptance/acceptance/suites/stage"
 )
 
-// End closes the row: the session where it is the row's own, the person's account, the guards' account, the film, the scans. It returns
-// everything that was observed; the error is that nothing more could be written.
-func (a *Attempt) End(ctx context.Context) ([]evidence.Observation, error) {
+// End closes the row on the desk: the session where it is the row's own, the person's account, the guards' account, the film's last picture.
+// After it the desk is free for the next row. What remains needs no desk and is done by [Attempt.Finish], on any goroutine.
+func (a *Attempt) End(ctx context.Context) {
 	if a.ended {
-		return a.kept, a.writeErr
+		return
 	}
 	a.ended = true
+	defer a.reviveEngine(ctx)
 	if a.pages == nil {
-		// The row never began: the fault that says why is all there is to keep.
-		a.observe(evidence.Observation{Kind: evidence.KindEnd, End: &evidence.End{}})
-		return a.kept, a.writeErr
+		return
 	}
 	if err := a.collect(ctx); err == nil {
 		a.personAccount(ctx)
@@ -49,14 +47,24 @@ func (a *Attempt) End(ctx context.Context) ([]evidence.Observation, error) {
 		_ = a.fault("harness", "controls: %v", err)
 	}
 	a.guards(atEnd)
-	a.stopFilm(ctx)
+	a.cutFilm()
 	if err := a.Stage.EndDecoys(ctx); err != nil {
 		_ = a.fault("harness", "end the person's programs: %v", err)
 	}
-	a.Stage.Pages.EndRow(a.pages.ID())
-	a.scans(ctx)
-	a.observe(evidence.Observation{Kind: evidence.KindHeartbeat, Heartbeat: &evidence.Heartbeat{MaxGapNS: a.Stage.Heart.MaxGapNS()}})
-	a.reviveEngine(ctx)
+	a.tap, a.tapOverrun = a.Stage.Host.Take()
+	a.gapNS = a.Stage.Heart.MaxGapNS()
+}
+
+// Finish closes the row's evidence: the film is decoded whole, what the engine wrote and what we wrote is scanned. It returns everything that
+// was observed; the error is that nothing more could be written. [Attempt.End] comes first.
+func (a *Attempt) Finish(ctx context.Context) ([]evidence.Observation, error) {
+	if a.pages != nil {
+		a.stopFilm(ctx)
+		a.Stage.Pages.EndRow(a.pages.ID())
+		a.scans(ctx)
+		a.observe(evidence.Observation{Kind: evidence.KindHeartbeat, Heartbeat: &evidence.Heartbeat{MaxGapNS: a.gapNS}})
+	}
+	// Of a row that never began, the fault that says why is all there is to keep.
 	a.observe(evidence.Observation{Kind: evidence.KindEnd, End: &evidence.End{}})
 	return a.kept, a.writeErr
 }
@@ -73,11 +81,12 @@ func (a *Attempt) reviveEngine(ctx context.Context) {
 	}
 }
 
-// leave ends what the row began: its session and browser, or, in a shared browser, its tabs.
+// leave ends what the row began: its session and browser. A shared browser keeps its window and tabs for the next row that shares it, which
+// puts them in order (see [Attempt.tidy]); one that got further windows is given up.
 func (a *Attempt) leave(ctx context.Context) {
 	switch {
 	case a.Contract.Launch == matrix.LaunchShared && a.Stage.Shared != nil:
-		if len(a.windows) > 1 || !a.sweep(ctx) {
+		if len(a.windows) > 1 {
 			if err := a.Stage.EndShared(ctx); err != nil {
 				_ = a.fault("harness", "%v", err)
 			}
@@ -92,42 +101,6 @@ func (a *Attempt) leave(ctx context.Context) {
 	if err := a.collect(ctx); err != nil && !a.guardsAlive() {
 		return
 	}
-}
-
-// sweep closes every tab of the shared browser but the first, over the engine's own tools; false when that did not work, and the browser
-// is then given up.
-func (a *Attempt) sweep(ctx context.Context) bool {
-	call := func(op engine.Operation, args map[string]any) *engine.Result {
-		raw, carrier := a.Stage.Host.Call(ctx, op, args)
-		if carrier != "" {
-			return nil
-		}
-		r, problems := engine.ParseResult(raw)
-		if len(problems) > 0 || r.Status != engine.StatusOK {
-			return nil
-		}
-		return &r
-	}
-	w := a.Stage.Shared.Window
-	r := call(engine.OpState, map[string]any{"session": a.session, "mode": "bind", "pid": w.Owner.PID, "window_id": w.ID})
-	if r == nil || r.Target == nil || len(r.Target.Tabs) == 0 {
-		return false
-	}
-	// The window's visible tab stays.
-	title, err := a.Stage.Title(ctx, w.ID)
-	if err != nil {
-		return false
-	}
-	keep := max(0, slices.IndexFunc(r.Target.Tabs, func(t engine.Tab) bool { return shows(title, t.Title) }))
-	for i, tab := range r.Target.Tabs {
-		if i == keep {
-			continue
-		}
-		if call(engine.OpContext, map[string]any{"session": a.session, "target_id": r.Target.ID, "tab_id": tab.ID, "kind": "close"}) == nil {
-			return false
-		}
-	}
-	return call(engine.OpNavigate, map[string]any{"session": a.session, "target_id": r.Target.ID, "tab_id": r.Target.Tabs[keep].ID, "url": "about:blank"}) != nil
 }
 
 func values(m map[string]string) []string {
@@ -216,8 +189,8 @@ func (a *Attempt) guards(overrunsBefore []desktop.ChannelHealth) {
 
 // scans looks for the run's canaries in what the engine wrote, before any redaction of ours, and in what we wrote.
 func (a *Attempt) scans(ctx context.Context) {
-	streams, overrun := a.Stage.Host.Take()
-	if overrun {
+	streams := a.tap
+	if a.tapOverrun {
 		_ = a.fault("harness", "the engine wrote more than the tap keeps")
 	}
 	identifiers := a.identifiers()

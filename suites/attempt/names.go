@@ -22,6 +22,8 @@ type Tab struct {
 	ID     string
 	Target *Target
 	Page   string
+	// Title is the tab's title when the arrangement bound it.
+	Title string
 	// Mark is set for tabs that the row opened: their pages' titles carry it.
 	Mark string
 }

@@ -122,28 +122,9 @@ func (s *Stage) TakeBack(ctx context.Context) error {
 // Cover places the person's window relative to the browser's windows, raises it and gives it the focus, as the person would. Without a
 // browser window it goes to its own place.
 func (s *Stage) Cover(ctx context.Context, how matrix.Person, frames []xwire.Rect) error {
-	screen := xwire.Rect{Width: s.x.Width, Height: s.x.Height}
-	place := home
-	if len(frames) > 0 {
-		target := union(frames)
-		switch how {
-		case matrix.PersonCovers:
-			place = sentinel.Fully(target, screen)
-		case matrix.PersonPartlyCovers:
-			place = sentinel.Partly(target, screen, 0.5)
-		case matrix.PersonBeside:
-			var err error
-			if place, err = sentinel.Beside(target, screen); err != nil {
-				return err
-			}
-		default:
-			return fmt.Errorf("no place %q for the person's window", how)
-		}
-	}
-	// A window manager keeps a title bar on the screen: a client area that begins higher than the bar is tall would be pushed down. The bar
-	// covers what is above it, too.
-	if down := titleBar - place.Y; down > 0 {
-		place.Y, place.Height = titleBar, place.Height-down
+	place, err := s.placeFor(how, frames)
+	if err != nil {
+		return err
 	}
 	if _, err := s.Sentinel.Raise(ctx); err != nil {
 		var other *sentinel.PlacementError
@@ -156,8 +137,45 @@ func (s *Stage) Cover(ctx context.Context, how matrix.Person, frames []xwire.Rec
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	_, err := s.Sentinel.Raise(ctx)
+	_, err = s.Sentinel.Raise(ctx)
 	return err
+}
+
+// InPlace says whether the person's window already is where [Stage.Cover] would put it, on top and with the focus.
+func (s *Stage) InPlace(ctx context.Context, how matrix.Person, frames []xwire.Rect) (bool, error) {
+	place, err := s.placeFor(how, frames)
+	if err != nil {
+		return false, err
+	}
+	w, err := s.Sentinel.Where(ctx)
+	return err == nil && w.Client == place && w.Focused && w.Shown && w.Overlapped == 0, err
+}
+
+// placeFor is where the person's window goes, in root pixels of its client area.
+func (s *Stage) placeFor(how matrix.Person, frames []xwire.Rect) (xwire.Rect, error) {
+	place, screen := home, xwire.Rect{Width: s.x.Width, Height: s.x.Height}
+	if len(frames) > 0 {
+		target := union(frames)
+		switch how {
+		case matrix.PersonCovers:
+			place = sentinel.Fully(target, screen)
+		case matrix.PersonPartlyCovers:
+			place = sentinel.Partly(target, screen, 0.5)
+		case matrix.PersonBeside:
+			var err error
+			if place, err = sentinel.Beside(target, screen); err != nil {
+				return place, err
+			}
+		default:
+			return place, fmt.Errorf("no place %q for the person's window", how)
+		}
+	}
+	// A window manager keeps a title bar on the screen: a client area that begins higher than the bar is tall would be pushed down. The bar
+	// covers what is above it, too.
+	if down := titleBar - place.Y; down > 0 {
+		place.Y, place.Height = titleBar, place.Height-down
+	}
+	return place, nil
 }
 
 // union is the smallest rectangle around all.

@@ -46,9 +46,10 @@ type Job struct {
 // Event is one line of a worker's standard output.
 type Event struct {
 	// Kind is stage, begin, row, or done.
-	Kind    string             `json:"kind"`
-	Row     matrix.RowID       `json:"row,omitempty"`
-	Outcome evidence.Outcome   `json:"outcome"`
+	Kind    string           `json:"kind"`
+	Row     matrix.RowID     `json:"row,omitempty"`
+	Outcome evidence.Outcome `json:"outcome"`
+	// TookMS is what the row cost; see [worker.took].
 	TookMS  int64              `json:"took_ms,omitempty"`
 	Finding []evidence.Finding `json:"findings,omitempty"`
 	Desk    *desk.Facts        `json:"desk,omitempty"`
@@ -104,6 +105,8 @@ type worker struct {
 	canaries []redaction.Canary
 	rules    *redaction.Rules
 	scratch  string
+	// verdict is when the last verdict was there. Rows are closed one after the other.
+	verdict time.Time
 }
 
 func (w *worker) say(e Event) {
@@ -158,48 +161,57 @@ func (w *worker) run(ctx context.Context) (err error) {
 	return errors.Join(w.stage.Desk.Err(), ctx.Err())
 }
 
-// perform carries one row out and judges it.
-func (w *worker) perform(ctx context.Context, c matrix.Contract) evidence.Verdict {
+// perform carries one row out; what it returns closes the row's evidence and judges it.
+func (w *worker) perform(ctx context.Context, c matrix.Contract) suites.Finish {
 	began := time.Now()
 	w.say(Event{Kind: "begin", Row: c.ID})
-	v, err := w.row(ctx, c)
-	e := Event{Kind: "row", Row: c.ID, Outcome: v.Outcome, Finding: v.Findings, TookMS: time.Since(began).Milliseconds()}
-	if err != nil {
-		e.Error = err.Error()
+	judge := w.row(ctx, c)
+	return func() evidence.Verdict {
+		v, err := judge()
+		e := Event{Kind: "row", Row: c.ID, Outcome: v.Outcome, Finding: v.Findings, TookMS: w.took(began).Milliseconds()}
+		if err != nil {
+			e.Error = err.Error()
+		}
+		w.say(e)
+		return v
 	}
-	w.say(e)
-	return v
 }
 
-func (w *worker) row(ctx context.Context, c matrix.Contract) (evidence.Verdict, error) {
+// took is what a row costs: the time since it began, or since the verdict on the row before it where that came later. The costs of a worker's
+// rows add up to its time.
+func (w *worker) took(began time.Time) time.Duration {
+	if began.Before(w.verdict) {
+		began = w.verdict
+	}
+	w.verdict = time.Now()
+	return w.verdict.Sub(began)
+}
+
+// row has the desk until it returns.
+func (w *worker) row(ctx context.Context, c matrix.Contract) func() (evidence.Verdict, error) {
 	none := evidence.Verdict{Row: c.ID, JudgeVersion: evidence.JudgeVersion}
 	out, err := bundle.OpenRow(ctx, w.job.Bundle, c, w.job.Attempt)
 	if err != nil {
-		return none, fmt.Errorf("open row %s in the bundle: %w", c.ID, err)
+		return func() (evidence.Verdict, error) { return none, fmt.Errorf("open row %s in the bundle: %w", c.ID, err) }
 	}
 	a, err := attempt.Begin(ctx, w.stage, c, out, attempt.Options{PlanDigest: w.job.Plan, Number: w.job.Attempt, Canaries: w.canaries, Rules: w.rules,
 		Run: w.job.Run, Commit: w.job.Commit, Scratch: w.scratch, WithoutFilm: w.job.WithoutFilm, Dir: filepath.Join(w.job.Bundle, filepath.FromSlash(out.Path()))})
 	if err == nil {
 		a.Run(ctx, steps.Verbs)
 	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeBudget)
+	unhurried := context.WithoutCancel(ctx)
+	end, cancel := context.WithTimeout(unhurried, closeBudget)
 	defer cancel()
-	obs, err := a.End(end)
+	a.End(end)
 	// A desk that lost a part says nothing about an engine: browsers end with their session bus, say. No verdict, and no further row.
-	if err := errors.Join(w.stage.Desk.Err(), err, out.Close()); err != nil {
-		return none, err
-	}
-	w.recover(end)
-	return evidence.Judge(c, obs), nil
-}
-
-// recover starts the engine anew where a row left it dead, so that the next row starts clean.
-func (w *worker) recover(ctx context.Context) {
-	select {
-	case <-w.stage.Host.Gone():
-		if err := w.stage.StartEngine(ctx); err != nil {
-			w.say(Event{Kind: "note", Error: err.Error()})
+	lost := w.stage.Desk.Err()
+	return func() (evidence.Verdict, error) {
+		finish, cancel := context.WithTimeout(unhurried, closeBudget)
+		defer cancel()
+		obs, err := a.Finish(finish)
+		if err := errors.Join(lost, err, out.Close()); err != nil {
+			return none, err
 		}
-	default:
+		return evidence.Judge(c, obs), nil
 	}
 }
