@@ -36,6 +36,7 @@ type EncoderExit struct {
 // encoder is a running ffmpeg that takes raw frames.
 type encoder struct {
 	in     *os.File
+	frames *backlog
 	done   chan struct{} // closed when the process is gone
 	proc   *os.Process
 	state  *os.ProcessState
@@ -62,7 +63,7 @@ func startEncoder(path string, l Layout, fps int, meta []string, out string) (*e
 		return nil, fail("start film", ErrNoEncoder, err)
 	}
 	widenPipe(w)
-	e := &encoder{in: w, done: make(chan struct{}), stderr: &tail{}}
+	e := &encoder{in: w, frames: newBacklog(w), done: make(chan struct{}), stderr: &tail{}}
 	cmd := exec.Command(full, args...)
 	cmd.Env = []string{"LC_ALL=C", "PATH=/usr/local/bin:/usr/bin:/bin"}
 	cmd.Stdin = r
@@ -85,6 +86,7 @@ func startEncoder(path string, l Layout, fps int, meta []string, out string) (*e
 	err = <-started
 	r.Close()
 	if err != nil {
+		_ = e.frames.end() // nothing was put
 		w.Close()
 		return nil, fail("start film", ErrNoEncoder, err)
 	}
@@ -92,16 +94,20 @@ func startEncoder(path string, l Layout, fps int, meta []string, out string) (*e
 	return e, nil
 }
 
-// write hands one frame over.
-func (e *encoder) write(frame []byte) error {
-	e.in.SetWriteDeadline(time.Now().Add(frameWriteBudget))
-	if _, err := e.in.Write(frame); err != nil {
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return fail("film", ErrEncoderHung, fmt.Errorf("no frame taken for %v", frameWriteBudget))
-		}
-		return fail("film", ErrEncoderDied, err)
+// write hands one frame over. What became of it is said by a later call, or by drain.
+func (e *encoder) write(frame []byte) error { return e.fault(e.frames.put(frame)) }
+
+// drain waits until every frame was taken; nothing may be written after it.
+func (e *encoder) drain() error { return e.fault(e.frames.end()) }
+
+func (e *encoder) fault(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, errBacklog):
+		return fail("film", ErrEncoderHung, fmt.Errorf("no frame taken for %v", frameWriteBudget))
 	}
-	return nil
+	return fail("film", ErrEncoderDied, err)
 }
 
 // stop ends the input and waits; ctx ending only shortens the grace.

@@ -493,6 +493,9 @@ func (f *Film) put(n int, shown sideFrame, repeated bool) error {
 func (f *Film) finish(err error) {
 	f.src.close()
 	r := &f.report
+	if derr := f.enc.drain(); derr != nil && err == nil {
+		err = derr
+	}
 	r.Exit = f.enc.stop(context.Background())
 	if serr := f.side.close(); serr != nil && err == nil {
 		err = fail("film", writeKind(serr), serr)
