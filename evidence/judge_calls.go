@@ -172,16 +172,13 @@ func (j *judgement) receipt(o Observation) {
 	if r.Operation != c.Operation {
 		j.add("M17", ReasonReceiptUntrue, o, "the receipt is of %s, the call was %s", r.Operation, c.Operation)
 	}
-	saw, trusted, untrusted := j.effectsOf(o)
-	switch r.Effect {
-	case engine.EffectConfirmed:
-		if c.Page != "" && !saw && mutating[c.Operation] && c.Operation != engine.OpContext {
-			j.add("M17", ReasonReceiptUntrue, o, "%s says confirmed; no page of %s reported any effect", c.Operation, c.Page)
-		}
-	case engine.EffectUnverifiable, engine.EffectSuspectedNoop, engine.EffectUnknown, engine.EffectPartial:
-		if saw && confirmable[c.Operation] && !j.secretTyped(o) && j.arrivedAsAsked(o) {
-			j.add("M17", ReasonEffectUnconfirmed, o, "%s says %s; the page reported the effect, and it can be read back", c.Operation, r.Effect)
-		}
+	_, trusted, untrusted := j.effectsOf(o)
+	switch j.effectStanding(o) {
+	case EffectStands, EffectNotLookedAt:
+	case EffectUnseen:
+		j.add("M17", ReasonReceiptUntrue, o, "%s says confirmed; no page of %s reported any effect", c.Operation, c.Page)
+	case EffectUnclaimed:
+		j.add("M17", ReasonEffectUnconfirmed, o, "%s says %s; the page reported the effect, and it can be read back", c.Operation, r.Effect)
 	default:
 		j.add("M17", ReasonReceiptMalformed, o, "%s: effect %q", c.Operation, r.Effect)
 	}

@@ -3,8 +3,10 @@ package explain
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +46,13 @@ func input(trusted bool) evidence.Observation {
 		Control: "full-name", Value: "Ada", Trusted: trusted, Signed: true, Origin: "browser"}}
 }
 
+// rewritten is what a page reports that puts another text in the place of what was typed.
+func rewritten() evidence.Observation {
+	o := input(true)
+	o.Journal.Value = "ADA!"
+	return o
+}
+
 func theft(reason evidence.Reason, actor evidence.Actor) evidence.Observation {
 	return evidence.Observation{Seq: 3, MonoNS: 145, Phase: evidence.PhaseBackground, Kind: evidence.KindDesk, Desk: &evidence.Desk{EventNS: 145, Requirement: "D1", Reason: reason, Actor: actor}}
 }
@@ -58,6 +67,8 @@ func TestCompareReceipt(t *testing.T) {
 		{"effect_seen", "effect", []evidence.Observation{input(true)}, nil, Agrees},
 		{"effect_claimed_and_not_seen", "effect", nil, nil, Differ},
 		{"effect_hidden", "effect", []evidence.Observation{input(true)}, func(r *engine.Receipt) { r.Effect = engine.EffectUnverifiable }, Differ},
+		{"page_rewrote_what_was_typed", "effect", []evidence.Observation{rewritten()}, func(r *engine.Receipt) { r.Effect = engine.EffectUnverifiable }, Agrees},
+		{"page_rewrote_and_yet_confirmed", "effect", []evidence.Observation{rewritten()}, nil, Agrees},
 		{"trust_seen", "trust", []evidence.Observation{input(true)}, nil, Agrees},
 		{"trust_is_a_lie", "trust", []evidence.Observation{input(false)}, nil, Differ},
 		{"trust_without_events", "trust", nil, nil, Unmeasured},
@@ -234,4 +245,48 @@ func TestWriteText_escapes_what_a_terminal_obeys(t *testing.T) {
 	g.Expect(strings.ContainsAny(b.String(), "\x1b\x07\r\u202e")).To(gomega.BeFalse())
 	g.Expect(utf8.ValidString(b.String())).To(gomega.BeTrue())
 	g.Expect(b.String()).To(gomega.ContainSubstring(`\u{1b}[2J\u{fffd}`))
+}
+
+// What the judge lets pass, an explanation does not call different: over every published vector, a receipt differs in its effect exactly where the
+// judge says so, and in a row that passes nothing differs at all.
+func TestCompareReceipt_follows_the_judge(t *testing.T) {
+	g := gomega.NewWithT(t)
+	files, err := filepath.Glob(filepath.Join("..", "testdata", "vectors", "*.json"))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	looked, differed := 0, 0
+	for _, file := range files {
+		var v struct {
+			Contract     matrix.Contract
+			Observations []evidence.Observation
+		}
+		raw, err := os.ReadFile(file)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(json.Unmarshal(raw, &v)).To(gomega.Succeed(), file)
+		verdict := evidence.Judge(v.Contract, v.Observations)
+		for _, o := range v.Observations {
+			if o.Call == nil || verdict.Outcome != evidence.Pass && verdict.Outcome != evidence.Fail {
+				continue
+			}
+			check, ok := CompareReceipt(v.Contract, v.Observations, o)
+			if !ok {
+				continue
+			}
+			looked++
+			charged := slices.ContainsFunc(verdict.Findings, func(f evidence.Finding) bool {
+				return f.Requirement == "M17" && f.Observation == o.Seq && (f.Reason == evidence.ReasonReceiptUntrue || f.Reason == evidence.ReasonEffectUnconfirmed)
+			})
+			for _, f := range check.Fields {
+				if f.Agreement != Differ {
+					continue
+				}
+				differed++
+				g.Expect(verdict.Outcome).NotTo(gomega.Equal(evidence.Pass), "%s: %s is said to differ in a row that passes", file, f.Name)
+				if f.Name == "effect" {
+					g.Expect(charged).To(gomega.BeTrue(), "%s: the effect is said to differ, and the judge does not say so", file)
+				}
+			}
+		}
+	}
+	g.Expect(looked).To(gomega.BeNumerically(">", 20))
+	g.Expect(differed).To(gomega.BeNumerically(">", 3))
 }

@@ -69,7 +69,10 @@ func look(obs []evidence.Observation, call evidence.Observation) window {
 			w.deskEvent(o)
 		case o.System != nil && o.Step == call.Step && (c.Operation == engine.OpPrepare || c.Operation == engine.OpSessionEnd):
 			name := map[string]string{evidence.FactLaunched: "launched_browser", evidence.FactWindowOpened: "opened_window", evidence.FactProfileOwn: "created_profile",
-				evidence.FactRestarted: "restarted_browser", evidence.FactProcessesGone: "closed_window"}[o.System.Fact]
+				evidence.FactRestarted: "restarted_browser"}[o.System.Fact]
+			if o.System.Fact == evidence.FactProcessesGone && c.Operation == engine.OpSessionEnd {
+				name = "closed_window"
+			}
 			if name != "" {
 				w.flags[name] = o.System.Holds
 			}
@@ -138,7 +141,7 @@ func counted(m map[string]int, none string) string {
 }
 
 // CompareReceipt puts the receipt of a call beside what journal, desk and system saw in its window of time. It is for readers; the judge
-// compares for itself. It returns false for a call without a receipt.
+// compares for itself, and where a rule of its own decides (the effect), that rule is asked. It returns false for a call without a receipt.
 func CompareReceipt(c matrix.Contract, obs []evidence.Observation, call evidence.Observation) (ReceiptCheck, bool) {
 	if call.Call == nil || call.Call.Receipt == nil {
 		return ReceiptCheck{}, false
@@ -155,7 +158,7 @@ func CompareReceipt(c matrix.Contract, obs []evidence.Observation, call evidence
 		return Differ
 	}
 	add("operation", string(r.Operation), string(call.Call.Operation)+" was called", is(r.Operation == call.Call.Operation))
-	effect, how := w.effect(call.Call)
+	effect, how := w.effect(c, obs, call)
 	add("effect", string(r.Effect), effect, how)
 	trust, how := w.trust(call.Call)
 	add("trust", string(r.Trust), trust, how)
@@ -180,25 +183,26 @@ func CompareReceipt(c matrix.Contract, obs []evidence.Observation, call evidence
 	return out, true
 }
 
-func (w window) effect(c *evidence.Call) (string, Agreement) {
-	if c.Page == "" {
+// effect puts the judge's own ruling on a receipt's effect beside what was counted.
+func (w window) effect(c matrix.Contract, obs []evidence.Observation, call evidence.Observation) (string, Agreement) {
+	if call.Call.Page == "" {
 		return "the call was aimed at no page", Unmeasured
 	}
-	saw, text := len(w.effects) > 0, counted(w.effects, "no page event in the call's window of time")
-	if c.Operation == engine.OpNavigate {
-		saw, text = w.load > 0, Count(w.load, "load")
+	text := counted(w.effects, "no page event in the call's window of time")
+	if call.Call.Operation == engine.OpNavigate {
+		text = Count(w.load, "load")
 	}
-	switch {
-	case c.Receipt.Effect == engine.EffectConfirmed && saw:
+	switch evidence.StandingOfEffect(c, obs, call) {
+	case evidence.EffectStands:
 		return text, Agrees
-	case c.Receipt.Effect == engine.EffectConfirmed && c.Operation == engine.OpContext:
+	case evidence.EffectNotLookedAt:
 		return text, Unmeasured
-	case c.Receipt.Effect == engine.EffectConfirmed:
-		return text, Differ
-	case saw && !w.secret && (c.Operation == engine.OpType || c.Operation == engine.OpNavigate):
+	case evidence.EffectUnclaimed:
 		return text + "; it can be read back", Differ
+	case evidence.EffectUnknownWord:
+		return text + "; the receipt's word is none of the vocabulary", Differ
 	}
-	return text, Agrees
+	return text, Differ
 }
 
 func (w window) trust(c *evidence.Call) (string, Agreement) {
@@ -263,6 +267,9 @@ func (out *ReceiptCheck) flags(r *engine.Receipt, w window, call evidence.Observ
 			out.Unset = append(out.Unset, name)
 		case claimed && saw:
 			out.Fields = append(out.Fields, Field{name, "true", "seen", Agrees})
+		case saw && name == "closed_window":
+			// The end of a session may name the windows that went with it, and need not.
+			out.Fields = append(out.Fields, Field{name, "false", "its windows went with the session", Unmeasured})
 		case saw && prepared:
 			out.Fields = append(out.Fields, Field{name, "false", "seen", Differ})
 		case saw:
