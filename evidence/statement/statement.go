@@ -89,6 +89,9 @@ type Envelope struct {
 type Signature struct {
 	KeyID string `json:"keyid"`
 	Sig   string `json:"sig"`
+	// PublicKey is the signer's key in PKIX form, standard base64. It makes every byte of the signature checkable without a key from elsewhere;
+	// that the key is the right one's, only a key from elsewhere can say.
+	PublicKey string `json:"public_key"`
 }
 
 // ClaimError names the first thing of a statement that is not as it must be. Claim is a JSON field name of the envelope, the statement or
@@ -129,8 +132,12 @@ func Seal(payloadType string, payload []byte, key ed25519.PrivateKey) ([]byte, e
 		return nil, errors.New("sign statement: no Ed25519 private key")
 	}
 	b64 := base64.StdEncoding
+	der, err := x509.MarshalPKIXPublicKey(pub)
+	if err != nil {
+		return nil, fmt.Errorf("sign statement: %w", err)
+	}
 	line, err := canonical.Marshal(Envelope{PayloadType: payloadType, Payload: b64.EncodeToString(payload), Signatures: []Signature{
-		{KeyID: KeyID(pub), Sig: b64.EncodeToString(ed25519.Sign(key, pae(payloadType, payload)))},
+		{KeyID: KeyID(pub), Sig: b64.EncodeToString(ed25519.Sign(key, pae(payloadType, payload))), PublicKey: b64.EncodeToString(der)},
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("sign statement: %w", err)
@@ -144,14 +151,73 @@ func pae(payloadType string, payload []byte) []byte {
 	return append(b, payload...)
 }
 
-// Read returns the statement and the id of the key that its envelope names, without checking the signature. It is for bundles whose
-// signer's key is not at hand; everything else that [Open] checks is checked. A key id proves nothing.
+// Read returns the statement and the id of the key that its envelope names. It is for bundles whose signer's key is not at hand: everything
+// that [Open] checks is checked, but the signature only against the key that the envelope itself carries. A key id and a key that come with the
+// envelope prove nothing about who signed.
 func Read(envelope []byte) (Statement, string, error) {
 	s, e, err := read(envelope)
 	if err != nil {
 		return Statement{}, "", err
 	}
 	return s, e.Signatures[0].KeyID, nil
+}
+
+// IsEnvelope reports whether bytes look like a DSSE envelope rather than a bare document.
+func IsEnvelope(raw []byte) bool {
+	var e struct {
+		PayloadType string `json:"payloadType"`
+	}
+	return json.Unmarshal(raw, &e) == nil && e.PayloadType != ""
+}
+
+// Unseal checks the form of an envelope over a payload of our own type, and its signature with pub; without pub only against the key that the
+// envelope carries. It returns the payload and the id of the key that the envelope names. The caller bounds the envelope's size. Errors are
+// [*ClaimError].
+func Unseal(envelope []byte, payloadType string, pub ed25519.PublicKey) (payload []byte, keyID string, err error) {
+	e, payload, err := openAs(envelope, payloadType)
+	if err != nil {
+		return nil, "", err
+	}
+	if pub != nil {
+		if err := e.signedBy(pub, payload); err != nil {
+			return nil, "", err
+		}
+	}
+	return payload, e.Signatures[0].KeyID, nil
+}
+
+// signedBy checks that pub is the key that the envelope names, and made its signature.
+func (e Envelope) signedBy(pub ed25519.PublicKey, payload []byte) error {
+	if got, want := e.Signatures[0].KeyID, KeyID(pub); got != want {
+		return &ClaimError{"signer", want, got}
+	}
+	sig, err := base64.StdEncoding.Strict().DecodeString(e.Signatures[0].Sig)
+	if err != nil || !ed25519.Verify(pub, pae(e.PayloadType, payload), sig) {
+		return &ClaimError{"signature", "valid for signer " + KeyID(pub), "invalid"}
+	}
+	return nil
+}
+
+// wellSigned checks what of a signature can be checked without a key from elsewhere: that the key which the envelope carries has the id that it
+// names, and made the signature.
+func (e Envelope) wellSigned(payload []byte) error {
+	s := e.Signatures[0]
+	if id, err := hex.DecodeString(s.KeyID); err != nil || len(id) != sha256.Size {
+		return &ClaimError{"keyid", "a sha256 in hex", s.KeyID}
+	}
+	if sig, err := base64.StdEncoding.Strict().DecodeString(s.Sig); err != nil || len(sig) != ed25519.SignatureSize {
+		return &ClaimError{"signature", fmt.Sprintf("%d bytes in standard base64", ed25519.SignatureSize), "another form"}
+	}
+	der, err := base64.StdEncoding.Strict().DecodeString(s.PublicKey)
+	if err != nil {
+		return &ClaimError{"public_key", "standard base64", "another form"}
+	}
+	any, err := x509.ParsePKIXPublicKey(der)
+	pub, ok := any.(ed25519.PublicKey)
+	if err != nil || !ok {
+		return &ClaimError{"public_key", "an Ed25519 key in PKIX form", "another form"}
+	}
+	return e.signedBy(pub, payload)
 }
 
 // Open checks the envelope's form, its signer and signature, the statement's type and its predicate type. Errors are [*ClaimError].
@@ -163,12 +229,8 @@ func Open(envelope []byte, pub ed25519.PublicKey) (Statement, error) {
 	if err != nil {
 		return Statement{}, err
 	}
-	if got, want := e.Signatures[0].KeyID, KeyID(pub); got != want {
-		return Statement{}, &ClaimError{"signer", want, got}
-	}
-	sig, err := base64.StdEncoding.Strict().DecodeString(e.Signatures[0].Sig)
-	if err != nil || !ed25519.Verify(pub, pae(e.PayloadType, payload), sig) {
-		return Statement{}, &ClaimError{"signature", "valid for signer " + KeyID(pub), "invalid"}
+	if err := e.signedBy(pub, payload); err != nil {
+		return Statement{}, err
 	}
 	s, _, err := read(envelope)
 	return s, err
@@ -178,6 +240,11 @@ func open(envelope []byte) (Envelope, []byte, error) {
 	if len(envelope) > MaxEnvelope {
 		return Envelope{}, nil, &ClaimError{"json", fmt.Sprintf("at most %d bytes", MaxEnvelope), fmt.Sprintf("%d bytes", len(envelope))}
 	}
+	return openAs(envelope, PayloadType)
+}
+
+// openAs checks the form of an envelope, and of its signature as far as that goes without a key from elsewhere.
+func openAs(envelope []byte, payloadType string) (Envelope, []byte, error) {
 	body, ok := bytes.CutSuffix(envelope, []byte("\n"))
 	if !ok {
 		return Envelope{}, nil, &ClaimError{"json", "one line with a newline", "no newline at the end"}
@@ -186,8 +253,8 @@ func open(envelope []byte) (Envelope, []byte, error) {
 	if err := decode(body, &e); err != nil {
 		return Envelope{}, nil, err
 	}
-	if e.PayloadType != PayloadType {
-		return Envelope{}, nil, &ClaimError{"payloadType", PayloadType, e.PayloadType}
+	if e.PayloadType != payloadType {
+		return Envelope{}, nil, &ClaimError{"payloadType", payloadType, e.PayloadType}
 	}
 	if len(e.Signatures) != 1 {
 		return Envelope{}, nil, &ClaimError{"signatures", "1", strconv.Itoa(len(e.Signatures))}
@@ -195,6 +262,9 @@ func open(envelope []byte) (Envelope, []byte, error) {
 	payload, err := base64.StdEncoding.Strict().DecodeString(e.Payload)
 	if err != nil {
 		return Envelope{}, nil, &ClaimError{"payload", "standard base64", err.Error()}
+	}
+	if err := e.wellSigned(payload); err != nil {
+		return Envelope{}, nil, err
 	}
 	return e, payload, nil
 }

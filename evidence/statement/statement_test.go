@@ -141,7 +141,46 @@ func TestEveryByteOfTheEnvelopeCounts(t *testing.T) {
 		if _, err := statement.Open(bad, pub); err == nil {
 			t.Fatalf("byte %d (%q) changed: accepted", i, env[i])
 		}
+		// Without a key from elsewhere, too: the envelope carries one.
+		if _, _, err := statement.Read(bad); err == nil {
+			t.Fatalf("byte %d (%q) changed: read without a key", i, env[i])
+		}
 	}
+}
+
+// Payloads of our own types travel in the same envelope, and no type is taken for another.
+func TestUnseal(t *testing.T) {
+	g := gomega.NewWithT(t)
+	key, pub := keys(t)
+	_, other := keys(t)
+	const kind = "application/vnd.example+json"
+	env, err := statement.Seal(kind, []byte(`{"a":1}`), key)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(statement.IsEnvelope(env)).To(gomega.BeTrue())
+	g.Expect(statement.IsEnvelope([]byte(`{"a":1}`))).To(gomega.BeFalse())
+	for _, trusted := range []ed25519.PublicKey{pub, nil} {
+		payload, id, err := statement.Unseal(env, kind, trusted)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(string(payload)).To(gomega.Equal(`{"a":1}`))
+		g.Expect(id).To(gomega.Equal(statement.KeyID(pub)))
+	}
+	var claim *statement.ClaimError
+	_, _, err = statement.Unseal(env, statement.PayloadType, pub)
+	g.Expect(errors.As(err, &claim) && claim.Claim == "payloadType").To(gomega.BeTrue(), "%v", err)
+	_, _, err = statement.Unseal(env, kind, other)
+	g.Expect(errors.As(err, &claim) && claim.Claim == "signer").To(gomega.BeTrue(), "%v", err)
+	// A key that is put into an envelope beside another's signature does not make it whole.
+	var e statement.Envelope
+	g.Expect(json.Unmarshal(env, &e)).To(gomega.Succeed())
+	theirs, err := statement.Seal(kind, []byte(`{"a":2}`), func() ed25519.PrivateKey { k, _ := keys(t); return k }())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	var o statement.Envelope
+	g.Expect(json.Unmarshal(theirs, &o)).To(gomega.Succeed())
+	e.Signatures[0].PublicKey = o.Signatures[0].PublicKey
+	mixed, err := canonical.Marshal(e)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	_, _, err = statement.Unseal(append(mixed, '\n'), kind, nil)
+	g.Expect(errors.As(err, &claim) && claim.Claim == "signer").To(gomega.BeTrue(), "%v", err)
 }
 
 func TestKeyFiles(t *testing.T) {

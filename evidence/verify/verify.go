@@ -106,6 +106,9 @@ type Report struct {
 	// Signer is the key id that the bundle names, or "unsigned". SignatureChecked is true when the caller's key made the signature.
 	Signer           string `json:"signer"`
 	SignatureChecked bool   `json:"signature_checked"`
+	// SignatureWhole is true when the signature was made by the key that the bundle itself carries: no byte of it was changed. Who that
+	// key belongs to, it does not say.
+	SignatureWhole bool `json:"signature_whole"`
 	// Manifest is the sha256 of manifest.json: what a bundle is known by.
 	Manifest string      `json:"manifest_sha256"`
 	Plan     string      `json:"plan_digest"`
@@ -464,10 +467,11 @@ func (v *verifier) checkStatement(planOK bool) {
 	var err error
 	if v.options.Key != nil {
 		s, err = statement.Open(raw, v.options.Key)
-		v.report.SignatureChecked = err == nil
+		v.report.SignatureChecked, v.report.SignatureWhole = err == nil, err == nil
 	} else {
 		var id string
 		s, id, err = statement.Read(raw)
+		v.report.SignatureWhole = err == nil
 		if err == nil && id != signer {
 			v.altered(file, "statement", "signer "+signer, id)
 		}
@@ -557,7 +561,7 @@ func (v *verifier) notRederived() []string {
 	case v.manifest.Signer == bundle.Unsigned:
 		list = append(list, "origin: the bundle is unsigned")
 	case v.options.Key == nil:
-		list = append(list, "signature: no key was given")
+		list = append(list, "signer: the signature was checked with the key that the bundle itself carries; no key from elsewhere was given")
 	}
 	sort.Strings(list)
 	return list
