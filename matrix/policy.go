@@ -30,6 +30,8 @@ type Policy struct {
 	Deviations []Deviation
 	// Baseline says whether a bundle to compare with (J13) is required, optional or not used.
 	Baseline string
+	// Mutants says whether a kill table of this very build (J6) is required, optional or not used.
+	Mutants string
 	// Uncovered "refuse": a core requirement without rows does not meet the policy; "print": it is listed.
 	Uncovered string
 	// Dirty says whether a dirty subject tree may be judged at all; it never meets a policy that refuses it.
@@ -56,7 +58,7 @@ type Deviation struct {
 
 func readPolicy(top strict.Node, name string, ctx engineContext) *Policy {
 	o := top.Object("format", "policy", "profile", "features", "products", "environments", "accept", "signer", "max_age", "complete_runs", "deviations",
-		"baseline", "uncovered", "dirty")
+		"baseline", "mutants", "uncovered", "dirty")
 	o.Need("format").Enum(PolicyFormat)
 	p := &Policy{Name: o.Need("policy").Text(), Profile: o.Need("profile").Enum("core")}
 	if p.Name != "" && p.Name != name {
@@ -80,6 +82,7 @@ func readPolicy(top strict.Node, name string, ctx engineContext) *Policy {
 	p.MaxAge = o.Need("max_age").Duration(366 * 24 * time.Hour)
 	p.CompleteRuns = o.Need("complete_runs").Int(1, 1000)
 	p.Baseline = o.Need("baseline").Enum("required", "optional", "unused")
+	p.Mutants = o.Need("mutants").Enum("required", "optional", "unused")
 	p.Uncovered = o.Need("uncovered").Enum("refuse", "print")
 	p.Dirty = o.Need("dirty").Enum("refuse", "print")
 	for _, n := range o.Get("deviations").List() {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/onsi/gomega"
 
-	"github.com/engine-acceptance/acceptance/engine/mutant"
 	"github.com/engine-acceptance/acceptance/evidence"
 	"github.com/engine-acceptance/acceptance/evidence/statement"
 	"github.com/engine-acceptance/acceptance/matrix"
@@ -318,20 +317,6 @@ func TestMutants_list_says_what_each_declares(t *testing.T) {
 	got := try(t.Context(), "mutants", "--list", "--only", "swallows-*")
 	g.Expect(got).To(gomega.Equal(said{exitOK, "swallows-a-character         receipt          types all but the last character and reports all\n" +
 		"                             declares [{M5 effect_wrong}]\n", ""}))
-}
-
-// A row that could not be judged says nothing about a mutant, whatever it found beside.
-func TestReported_counts_what_failed_rows_found(t *testing.T) {
-	g := gomega.NewWithT(t)
-	finding := func(requirement matrix.RequirementID, reason evidence.Reason) []evidence.Finding {
-		return []evidence.Finding{{Requirement: requirement, Reason: reason}}
-	}
-	got, unjudged := reported([]evidence.Verdict{
-		{Outcome: evidence.Fail, Findings: finding("M5", evidence.ReasonEffectWrong)}, {Outcome: evidence.Flaky, Findings: finding("M5", evidence.ReasonEffectWrong)},
-		{Outcome: evidence.HarnessError, Findings: finding("V3", "film_short")}, {}, {Outcome: evidence.Pass}, {Outcome: evidence.NotApplicable},
-	})
-	g.Expect(got).To(gomega.Equal([]mutant.Kill{{Requirement: "M5", Reason: "effect_wrong"}}))
-	g.Expect(unjudged).To(gomega.Equal(2))
 }
 
 // Three findings are shown of a row: those that were seen first, since they are most often why.

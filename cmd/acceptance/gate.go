@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/engine-acceptance/acceptance/evidence/gate"
+	"github.com/engine-acceptance/acceptance/evidence/kills"
 	"github.com/engine-acceptance/acceptance/evidence/ledger"
 	"github.com/engine-acceptance/acceptance/evidence/verify"
 )
@@ -22,6 +25,7 @@ func gateCommand(ctx context.Context, args []string, std streams) int {
 	signer := f.text("signer", "", "public key that must have signed, PEM")
 	baseline := f.text("baseline", "", "folder of an earlier bundle that nothing may be lost against")
 	runs := f.text("ledger", "", "ledger of complete runs")
+	killFile := f.text("kills", "", "kill table of acceptance mutants")
 	var build gate.Build
 	for _, b := range []struct {
 		name string
@@ -48,7 +52,7 @@ func gateCommand(ctx context.Context, args []string, std streams) int {
 		std.say("gate: %v", err)
 		return exitUsage
 	}
-	x := gate.Extra{Now: time.Now(), Features: m.Profiles().Features, Build: build}
+	x := gate.Extra{Now: time.Now(), Features: m.Profiles().Features, Cowards: m.Profiles().Cowards, Build: build}
 	if *runs != "" {
 		l, err := ledger.Read(*runs)
 		if err != nil {
@@ -56,6 +60,12 @@ func gateCommand(ctx context.Context, args []string, std streams) int {
 			return exitUsage
 		}
 		x.Ledger = &l
+	}
+	if *killFile != "" {
+		if x.Kills, err = readKills(*killFile, *signer); err != nil {
+			std.say("gate: %v", err)
+			return exitUsage
+		}
 	}
 	if *baseline != "" {
 		b, code := verified(ctx, *baseline, "", std)
@@ -82,6 +92,43 @@ func gateCommand(ctx context.Context, args []string, std streams) int {
 	}
 	printGate(std.out, report, d)
 	return d.ExitCode()
+}
+
+// readKills reads a kill table. A file that is not there is an error; one that is no whole table is for the policy to refuse.
+func readKills(path, signerFile string) (*gate.Kills, error) {
+	var pub ed25519.PublicKey
+	if signerFile != "" {
+		var err error
+		if pub, err = publicKey(signerFile); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := readBounded(path, kills.MaxSize)
+	if err != nil {
+		return nil, fmt.Errorf("read the kill table: %w", err)
+	}
+	k := &gate.Kills{}
+	if k.Table, k.Signer, k.Checked, err = kills.Read(raw, pub); err != nil {
+		k.Problem = err.Error()
+	}
+	return k, nil
+}
+
+// readBounded reads a regular file of at most one byte more than limit, so that the reader of its content says that it is too large.
+func readBounded(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
 // onceInto is a text flag that writes to a field and may be given one time.
@@ -127,6 +174,9 @@ func printGate(w io.Writer, r verify.Report, d gate.Decision) {
 			break
 		}
 		fmt.Fprintf(w, "lost      %s\n", l)
+	}
+	if d.Instrumented != "" {
+		fmt.Fprintf(w, "mutants   %s\n", d.Instrumented)
 	}
 	for _, n := range d.NotRederived {
 		fmt.Fprintf(w, "trust     not re-derived: %s\n", n)

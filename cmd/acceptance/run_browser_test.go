@@ -15,6 +15,7 @@ import (
 
 	"github.com/onsi/gomega"
 
+	"github.com/engine-acceptance/acceptance/evidence/kills"
 	"github.com/engine-acceptance/acceptance/evidence/provenance"
 	"github.com/engine-acceptance/acceptance/suites/process"
 )
@@ -166,18 +167,24 @@ func TestMutants_one_is_killed_as_declared(t *testing.T) {
 	a.leavesNothing()
 	raw, err := os.ReadFile(filepath.Join(dir, "kills.json"))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	var written, printed killTable
-	g.Expect(json.Unmarshal(raw, &written)).To(gomega.Succeed())
+	var printed kills.Table
+	written, signer, _, err := kills.Read(raw, nil)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(signer).To(gomega.BeEmpty())
 	g.Expect(json.Unmarshal([]byte(a.out.String()), &printed)).To(gomega.Succeed())
 	g.Expect(printed).To(gomega.Equal(written))
-	g.Expect(written.Format).To(gomega.Equal(killTableFormat))
 	g.Expect(written.Harness).To(gomega.Equal(digestOf(t, built)))
 	g.Expect(written.Mutants).To(gomega.HaveLen(1))
 	m := written.Mutants[0]
-	g.Expect(m.Agrees).To(gomega.BeTrue(), "%v", m)
-	g.Expect(m.Reported).To(gomega.Equal(m.Declared))
+	state, why := m.Judge()
+	g.Expect(state).To(gomega.Equal(kills.Killed), why)
+	g.Expect(m.Reported()).To(gomega.Equal(m.Declared))
+	g.Expect(written.Healthy).To(gomega.HaveLen(len(m.Rows)), "the healthy engine runs the same rows")
 	g.Expect(m.Decision).To(gomega.Equal("not_supported"))
-	g.Expect(call(t, static, "verify", filepath.Join(dir, "swallows-a-character")).code).To(gomega.Equal(exitOK))
+	for name, manifest := range map[string]string{"swallows-a-character": m.Manifest, "healthy": written.HealthyManifest} {
+		g.Expect(call(t, static, "verify", filepath.Join(dir, name)).code).To(gomega.Equal(exitOK))
+		g.Expect(manifest).To(gomega.Equal(digestOf(t, filepath.Join(dir, name, "manifest.json"))))
+	}
 }
 
 // One program that is missing is named with its package, before anything is made.

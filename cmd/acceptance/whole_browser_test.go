@@ -12,6 +12,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/engine-acceptance/acceptance/engine/mutant"
+	"github.com/engine-acceptance/acceptance/evidence/kills"
 )
 
 // wholeBudget bounds what takes minutes: every planned row, or every mutant. On an idle machine of two cores the plan takes three.
@@ -49,11 +50,11 @@ func TestMutants_each_is_killed_as_declared(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mutants")
 	a := begin(t, nil, "mutants", "--only", strings.Join(names, ","), "--out", dir, "--json")
 	code := a.endWithin(wholeBudget)
-	var table killTable
+	var table kills.Table
 	g.Expect(json.Unmarshal([]byte(a.out.String()), &table)).To(gomega.Succeed(), a.err.String())
 	for _, m := range table.Mutants {
-		if !m.Agrees || m.Error != "" {
-			t.Errorf("%s: declared %v, reported %v, decision %s %s", m.Name, m.Declared, m.Reported, m.Decision, m.Error)
+		if state, why := m.Judge(); state != kills.Killed {
+			t.Errorf("%s: %s: %s", m.Name, state, why)
 		}
 	}
 	g.Expect(table.Mutants).To(gomega.HaveLen(len(names)))

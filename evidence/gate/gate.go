@@ -62,6 +62,9 @@ type Extra struct {
 	Ledger   *ledger.Ledger
 	Baseline *Baseline
 	Build    Build
+	// Kills is nil when no kill table was given. Cowards are the mutants that must lose, by profiles.yaml.
+	Kills   *Kills
+	Cowards []string
 }
 
 // Clause is one thing that the policy asks.
@@ -104,6 +107,8 @@ type Decision struct {
 	Ruling evidence.Ruling `json:"ruling"`
 	// Clauses are all clauses of the policy, met or not, in a fixed order.
 	Clauses []Clause `json:"clauses"`
+	// Instrumented says what a kill table shows beside the bundle, empty when it shows nothing.
+	Instrumented string `json:"instrumented,omitempty"`
 	// Lost names what the baseline had.
 	Lost []Loss `json:"lost,omitempty"`
 	// NotRederived is what verify took on trust.
@@ -131,6 +136,7 @@ func Evaluate(policy matrix.Policy, report verify.Report, ruling evidence.Ruling
 	e.features()
 	e.origin()
 	e.runs()
+	d.Instrumented = e.mutants()
 	d.Lost = e.baseline()
 	otherBuild := e.build()
 	tooOld := e.age()

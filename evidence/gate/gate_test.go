@@ -12,6 +12,7 @@ import (
 
 	"github.com/engine-acceptance/acceptance/engine"
 	"github.com/engine-acceptance/acceptance/evidence"
+	"github.com/engine-acceptance/acceptance/evidence/kills"
 	"github.com/engine-acceptance/acceptance/evidence/ledger"
 	"github.com/engine-acceptance/acceptance/evidence/provenance"
 	"github.com/engine-acceptance/acceptance/evidence/verify"
@@ -38,9 +39,9 @@ func sound() *world {
 	extra := matrix.Contract{ID: "hover", Stem: "hover", Requirement: "M8", Duty: matrix.DutyEngine, Launch: matrix.LaunchFresh, Budget: 5 * time.Second}
 	w := &world{policy: matrix.Policy{Name: "release", Profile: "core", Features: []string{"trusted-click"}, Products: []engine.Product{engine.ProductChromium},
 		Environments: []matrix.EnvironmentID{"x11"}, Accept: []string{"supported", "supported_with_limits"}, Signer: matrix.SignerRule{Required: true}, MaxAge: 14 * 24 * time.Hour,
-		CompleteRuns: 2, Baseline: "optional", Uncovered: "refuse", Dirty: "refuse"}}
+		CompleteRuns: 2, Baseline: "optional", Mutants: "required", Uncovered: "refuse", Dirty: "refuse"}}
 	w.report = verify.Report{Status: verify.OK, Signer: strings.Repeat("5", 64), SignatureChecked: true, Manifest: strings.Repeat("1", 64), Plan: "p",
-		PlanContent: matrix.Plan{Engine: "chromium", Product: engine.ProductChromium, Environment: "x11", Ceiling: "supported", Digest: strings.Repeat("9", 64),
+		PlanContent: matrix.Plan{Engine: "chromium", Product: engine.ProductChromium, Environment: "x11", Ceiling: "supported", MatrixDigest: "m0", Digest: strings.Repeat("9", 64),
 			Rows: []matrix.Contract{type1, click, extra}, CoreDeliver: []matrix.RequirementID{"M5"}, CoreHold: []matrix.RequirementID{"M3"}, Features: []string{"trusted-click"},
 			Declared: []engine.Claim{{Capability: engine.Capability{Action: engine.ActionClick}, Declared: true}}, Budgets: map[string]time.Duration{"bind": time.Second}},
 		ProvenanceContent: provenance.Provenance{Repository: provenance.Repository{State: provenance.StateClean, Commit: "c0"}, Harness: provenance.Binary{SHA256: "h0", MatchesRepository: true},
@@ -54,8 +55,28 @@ func sound() *world {
 	}
 	w.extra = Extra{Now: now, Began: now.Add(-time.Hour), Standing: evidence.Standing{Verified: true, Clean: true}, Features: map[string][]matrix.RequirementID{"trusted-click": {"M3"}},
 		Ledger: &ledger.Ledger{Entries: []ledger.Entry{run(strings.Repeat("0", 64), 1), run(w.report.Manifest, 2)}}}
+	w.extra.Cowards, w.extra.Kills = []string{"null"}, &Kills{Table: shown(), Signer: w.report.Signer, Checked: true}
 	w.decide()
 	return w
+}
+
+// shown is a kill table of this build in which everything is as it must be.
+func shown() kills.Table {
+	pair := func(id matrix.RequirementID, r evidence.Reason) []kills.Pair {
+		return []kills.Pair{{Requirement: id, Reason: r}}
+	}
+	t := kills.Table{Harness: "h0", Commit: "c0", Matrix: "m0", Known: []string{"null"}, Digest: strings.Repeat("7", 64)}
+	null := kills.Mutant{Name: "null", Coward: true, Declared: pair("M5", evidence.ReasonRefused), Decision: "not_supported"}
+	for row, id := range map[matrix.RowID]matrix.RequirementID{"type": "M5", "click": "M3", "hover": "M8"} {
+		name := "breaks-" + string(row)
+		t.Known = append(t.Known, name)
+		t.Healthy = append(t.Healthy, kills.Row{Row: row, Outcome: evidence.Pass, Own: true})
+		t.Mutants = append(t.Mutants, kills.Mutant{Name: name, Declared: pair(id, evidence.ReasonEffectMissing), Decision: "not_supported",
+			Rows: []kills.Row{{Row: row, Outcome: evidence.Fail, Own: true, Found: pair(id, evidence.ReasonEffectMissing)}}})
+		null.Rows = append(null.Rows, kills.Row{Row: row, Outcome: evidence.Fail, Own: true, Found: pair(id, evidence.ReasonRefused)})
+	}
+	t.Mutants = append(t.Mutants, null)
+	return t
 }
 
 func (w *world) decide() {
@@ -164,6 +185,26 @@ func TestEvaluate(t *testing.T) {
 		{"altered_comes_before_expired", func(w *world) {
 			w.report.Status, w.extra.Build.PlanDigest = verify.Altered, "p1"
 		}, Undetermined, "build"},
+
+		{"no_kill_table", func(w *world) { w.extra.Kills = nil }, NotMet, "mutants"},
+		{"no_kill_table_where_it_is_optional", func(w *world) { w.policy.Mutants, w.extra.Kills = "optional", nil }, Met, ""},
+		{"kill_table_is_not_used", func(w *world) { w.policy.Mutants, w.extra.Kills = "unused", &Kills{Problem: "altered"} }, Met, ""},
+		{"kill_table_is_bad_where_it_is_optional", func(w *world) { w.policy.Mutants, w.extra.Kills = "optional", &Kills{Problem: "altered"} }, NotMet, "mutants"},
+		{"kill_table_is_altered", func(w *world) { w.extra.Kills = &Kills{Problem: "altered"} }, NotMet, "mutants"},
+		{"kill_table_is_unsigned", func(w *world) { w.extra.Kills.Signer, w.extra.Kills.Checked = "", false }, NotMet, "mutants"},
+		{"kill_table_is_signed_and_not_checked", func(w *world) { w.extra.Kills.Checked = false }, NotMet, "mutants"},
+		{"kill_table_is_unsigned_where_nothing_is_signed", func(w *world) {
+			w.policy.Signer.Required, w.extra.Kills.Signer, w.extra.Kills.Checked = false, "", false
+		}, Met, ""},
+		{"kill_table_of_another_harness", func(w *world) { w.extra.Kills.Table.Harness = "h1" }, NotMet, "mutants"},
+		{"kill_table_of_another_matrix", func(w *world) { w.extra.Kills.Table.Matrix = "m1" }, NotMet, "mutants"},
+		{"kill_table_lacks_a_mutant", func(w *world) { w.extra.Kills.Table.Known = append(w.extra.Kills.Table.Known, "left-out") }, NotMet, "mutants"},
+		{"kill_table_lacks_a_coward", func(w *world) { w.extra.Cowards = append(w.extra.Cowards, "shy") }, NotMet, "mutants"},
+		{"kill_table_has_a_survivor", func(w *world) { w.extra.Kills.Table.Mutants[0].Rows[0].Outcome = evidence.Pass }, NotMet, "mutants"},
+		{"a_requirement_without_a_kill", func(w *world) {
+			w.report.PlanContent.Rows[2].Requirement = "M7"
+			w.again = true
+		}, NotMet, "mutants"},
 
 		{"known_deviation", func(w *world) {
 			w.policy.Deviations = []matrix.Deviation{known()}
