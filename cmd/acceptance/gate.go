@@ -26,6 +26,9 @@ func gateCommand(ctx context.Context, args []string, std streams) int {
 	baseline := f.text("baseline", "", "folder of an earlier bundle that nothing may be lost against")
 	runs := f.text("ledger", "", "ledger of complete runs")
 	killFile := f.text("kills", "", "kill table of acceptance mutants")
+	oldKills := f.text("baseline-kills", "", "kill table of the baseline")
+	waiverFile := f.text("waiver", "", "signed waiver of losses against the baseline")
+	waiverSigner := f.text("waiver-signer", "", "public key that must have signed the waiver, PEM; without it the signer's")
 	var build gate.Build
 	for _, b := range []struct {
 		name string
@@ -61,8 +64,21 @@ func gateCommand(ctx context.Context, args []string, std streams) int {
 		}
 		x.Ledger = &l
 	}
+	for _, need := range []struct{ flag, given, with, there string }{
+		{"baseline-kills", *oldKills, "baseline", *baseline}, {"waiver", *waiverFile, "baseline", *baseline}, {"waiver-signer", *waiverSigner, "waiver", *waiverFile},
+	} {
+		if need.given != "" && need.there == "" {
+			std.say("gate: --%s says nothing without --%s", need.flag, need.with)
+			return exitUsage
+		}
+	}
+	trusted, err := keyOr(*signer, nil)
+	if err != nil {
+		std.say("gate: %v", err)
+		return exitUsage
+	}
 	if *killFile != "" {
-		if x.Kills, err = readKills(*killFile, *signer); err != nil {
+		if x.Kills, err = readKills(*killFile, trusted); err != nil {
 			std.say("gate: %v", err)
 			return exitUsage
 		}
@@ -73,6 +89,22 @@ func gateCommand(ctx context.Context, args []string, std streams) int {
 			return code
 		}
 		x.Baseline = &gate.Baseline{Report: b}
+		if *oldKills != "" {
+			if x.Baseline.Kills, err = readKills(*oldKills, trusted); err != nil {
+				std.say("gate: %v", err)
+				return exitUsage
+			}
+		}
+	}
+	if *waiverFile != "" {
+		pub, err := keyOr(*waiverSigner, trusted)
+		if err == nil {
+			x.Waiver, err = readWaiver(*waiverFile, pub)
+		}
+		if err != nil {
+			std.say("gate: %v", err)
+			return exitUsage
+		}
 	}
 	report, code := verified(ctx, f.Arg(0), *signer, std)
 	if code != exitOK {
@@ -91,18 +123,14 @@ func gateCommand(ctx context.Context, args []string, std streams) int {
 		return d.ExitCode()
 	}
 	printGate(std.out, report, d)
+	if x.Baseline != nil {
+		fmt.Fprintf(std.out, "baseline  manifest %s\n", x.Baseline.Report.Manifest)
+	}
 	return d.ExitCode()
 }
 
 // readKills reads a kill table. A file that is not there is an error; one that is no whole table is for the policy to refuse.
-func readKills(path, signerFile string) (*gate.Kills, error) {
-	var pub ed25519.PublicKey
-	if signerFile != "" {
-		var err error
-		if pub, err = publicKey(signerFile); err != nil {
-			return nil, err
-		}
-	}
+func readKills(path string, pub ed25519.PublicKey) (*gate.Kills, error) {
 	raw, err := readBounded(path, kills.MaxSize)
 	if err != nil {
 		return nil, fmt.Errorf("read the kill table: %w", err)
@@ -112,6 +140,14 @@ func readKills(path, signerFile string) (*gate.Kills, error) {
 		k.Problem = err.Error()
 	}
 	return k, nil
+}
+
+// keyOr reads a public key; without a name it is the other one.
+func keyOr(path string, otherwise ed25519.PublicKey) (ed25519.PublicKey, error) {
+	if path == "" {
+		return otherwise, nil
+	}
+	return publicKey(path)
 }
 
 // readBounded reads a regular file of at most one byte more than limit, so that the reader of its content says that it is too large.
@@ -177,6 +213,9 @@ func printGate(w io.Writer, r verify.Report, d gate.Decision) {
 	}
 	if d.Instrumented != "" {
 		fmt.Fprintf(w, "mutants   %s\n", d.Instrumented)
+	}
+	for _, l := range d.Waived {
+		fmt.Fprintf(w, "waived    %s (%s, until %s: %s)\n", l.Loss, l.Owner, l.Expires, l.Reason)
 	}
 	for _, n := range d.NotRederived {
 		fmt.Fprintf(w, "trust     not re-derived: %s\n", n)

@@ -24,14 +24,16 @@ usage:
   acceptance run     [--engine NAME] [--rows GLOBS] [--out DIR] [--key FILE] [--json]   carry the plan out, write a bundle
   acceptance plan    [--engine NAME] [--rows GLOBS] [--json]                            print what would be run, and what has no rows
   acceptance verify  [--signer FILE] [--json] BUNDLE                                    check a bundle from its bytes alone
-  acceptance gate    [--policy NAME] [--signer FILE] [--baseline DIR] [--json] BUNDLE   decide whether a bundle meets a policy
+  acceptance gate    [--policy NAME] [--signer FILE] [--kills FILE] [--baseline DIR] [--json] BUNDLE
+                                                                                        decide whether a bundle meets a policy
   acceptance report  BUNDLE                                                             say where the report is, and its decision
   acceptance why     [--json] BUNDLE ROW                                                explain one row
-  acceptance mutants [--only GLOBS] [--out DIR] [--json]                                show that every check can fail
+  acceptance mutants [--only GLOBS] [--cross] [--key FILE] [--out DIR] [--json]         show that every check can fail; --list names them
   acceptance doctor  [--json]                                                           say what is missing on this machine
   acceptance matrix lint [DIR]                                                          check every data file, all problems at once
   acceptance engine serve NAME                                                          serve an engine over MCP on stdin and stdout
   acceptance key DIR                                                                    make a signing key
+  acceptance waive   --key FILE --out FILE WAIVER.yaml                                  sign what may be lost against a baseline: gate --waiver
 
 examples:
   acceptance run                              the core profile on Chromium, on a private display
@@ -67,7 +69,7 @@ func (s streams) say(format string, args ...any) {
 func commands() map[string]command {
 	return map[string]command{
 		"run": runCommand, "plan": planCommand, "verify": verifyCommand, "mutants": mutantsCommand, "report": reportCommand, "why": whyCommand, "gate": gateCommand,
-		"doctor": doctorCommand, "matrix": matrixCommand, "engine": engineCommand, "key": keyCommand, "role": roleCommand,
+		"doctor": doctorCommand, "matrix": matrixCommand, "engine": engineCommand, "key": keyCommand, "waive": waiveCommand, "role": roleCommand,
 	}
 }
 

@@ -166,7 +166,11 @@ func readKey(path string) (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the signing key: %w", err)
 	}
-	return statement.ParsePrivateKey(b)
+	key, err := statement.ParsePrivateKey(b)
+	if err != nil {
+		return nil, fmt.Errorf("read the signing key: %s: %w", path, err)
+	}
+	return key, nil
 }
 
 // browsersOf says where the browser under test lies, for provenance.

@@ -46,6 +46,9 @@ func verifyCommand(ctx context.Context, args []string, std streams) int {
 	switch {
 	case report.SignatureChecked:
 		fmt.Fprintf(std.out, "signer    %s, checked\n", report.Signer)
+	case report.SignatureWhole:
+		fmt.Fprintf(std.out, "signer    %s, NOT checked: no byte of the signature was changed, but whose key made it is not known; name it with --signer, or compare the manifest's digest %s\n",
+			report.Signer, report.Manifest)
 	default:
 		fmt.Fprintf(std.out, "signer    %s, not checked: compare the manifest's digest %s with one from elsewhere\n", report.Signer, report.Manifest)
 	}
@@ -80,5 +83,9 @@ func publicKey(path string) (ed25519.PublicKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the signer's key: %w", err)
 	}
-	return statement.ParsePublicKey(b)
+	key, err := statement.ParsePublicKey(b)
+	if err != nil {
+		return nil, fmt.Errorf("read the signer's key: %s: %w", path, err)
+	}
+	return key, nil
 }

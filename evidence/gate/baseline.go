@@ -6,47 +6,157 @@ import (
 
 	"github.com/engine-acceptance/acceptance/engine"
 	"github.com/engine-acceptance/acceptance/evidence/explain"
+	"github.com/engine-acceptance/acceptance/evidence/kills"
 	"github.com/engine-acceptance/acceptance/evidence/verify"
+	"github.com/engine-acceptance/acceptance/evidence/waiver"
 	"github.com/engine-acceptance/acceptance/matrix"
 )
 
-// Loss is one thing that a baseline had and a plan lacks or loosens (J13).
-type Loss struct {
-	// Kind is row, requirement, capability, feature, budget, core, exception or expectation.
-	Kind string `json:"kind"`
-	Name string `json:"name"`
-	// How is "lost" or "loosened", with what it was and is.
-	How string `json:"how"`
+// Loss is one thing that a baseline had and this lacks or loosens (J13). Its kind is row, requirement, capability, feature, budget, core, exception,
+// expectation, guard or mutant; How is "lost" or "loosened", with what it was and is.
+type Loss = waiver.Loss
+
+// Waived is one loss that a signed waiver allows.
+type Waived struct {
+	Loss
+	Owner   string `json:"owner"`
+	Reason  string `json:"reason"`
+	Expires string `json:"expires"`
 }
 
-// String reads kind, name and how.
-func (l Loss) String() string { return fmt.Sprintf("%s %s: %s", l.Kind, l.Name, l.How) }
-
-// baseline asks that nothing was lost against the baseline.
-func (e *evaluation) baseline() []Loss {
+// baseline asks that nothing was lost against the baseline, but what a signed waiver names.
+func (e *evaluation) baseline() (lost []Loss, waived []Waived) {
 	rule, b := e.policy.Baseline, e.x.Baseline
 	switch {
 	case rule == "unused":
 		e.clause("baseline", true, "not used", "not looked at")
-		return nil
+		return nil, nil
 	case b == nil:
 		e.clause("baseline", rule == "optional", rule+" baseline bundle", "none was given")
-		return nil
+		return nil, nil
 	case b.Report.Status != verify.OK:
 		e.clause("baseline", false, "a baseline that verifies", "%s", b.Report.Status)
-		return nil
+		return nil, nil
 	}
 	old := b.Report.PlanContent
 	if old.Engine != e.plan.Engine || old.Product != e.plan.Product || old.Environment != e.plan.Environment {
 		e.clause("baseline", false, "a baseline of the same engine, product and environment", "%s on %s in %s", old.Engine, old.Product, old.Environment)
-		return nil
+		return nil, nil
 	}
-	lost := Compare(old, e.plan)
+	lost = slices.Concat(Compare(old, e.plan), CompareGuards(b.Report.Guards, e.report.Guards))
+	mutants, blind := e.baselineMutants(b)
+	if blind != "" {
+		e.clause("baseline", false, "a kill table of the baseline, so that mutants can be compared", "%s", blind)
+		return lost, nil
+	}
+	lost, waived, bad := e.waive(slices.Concat(lost, mutants))
 	got := "nothing lost, nothing loosened"
-	if len(lost) > 0 {
+	switch {
+	case bad != "":
+		got = bad
+	case len(lost) > 0:
 		got = fmt.Sprintf("%d lost or loosened, the first is %s", len(lost), lost[0])
+	case len(waived) > 0:
+		got = fmt.Sprintf("%s, waived by %s until %s: %s", explain.Count(len(waived), "loss"), waived[0].Owner, waived[0].Expires, waived[0].Reason)
 	}
-	e.clause("baseline", len(lost) == 0, "nothing lost or loosened", "%s", got)
+	e.clause("baseline", len(lost) == 0 && bad == "", "nothing lost or loosened without a signed waiver", "%s", got)
+	return lost, waived
+}
+
+// baselineMutants compares the kill tables; blind says why they cannot be compared although the policy asks for both.
+func (e *evaluation) baselineMutants(b *Baseline) (lost []Loss, blind string) {
+	switch {
+	case e.policy.Mutants == "unused":
+		return nil, ""
+	case b.Kills == nil && e.policy.Mutants == "required":
+		return nil, "none was given"
+	case b.Kills == nil:
+		return nil, ""
+	case b.Kills.Problem != "":
+		return nil, b.Kills.Problem
+	case e.policy.Signer.Required && !b.Kills.Checked:
+		return nil, "it is not signed by the signer that was named"
+	}
+	if p := b.Report.ProvenanceContent; b.Kills.Table.Harness != p.Harness.SHA256 || b.Kills.Table.Matrix != b.Report.PlanContent.MatrixDigest {
+		return nil, "it is of another build than the baseline"
+	}
+	var now kills.Table
+	if e.x.Kills != nil {
+		now = e.x.Kills.Table
+	}
+	return CompareMutants(b.Kills.Table, now), ""
+}
+
+// waive takes what the waiver names out of what was lost. bad says why the waiver itself does not hold: then it waives nothing.
+func (e *evaluation) waive(all []Loss) (lost []Loss, waived []Waived, bad string) {
+	w := e.x.Waiver
+	if w == nil {
+		return all, nil, ""
+	}
+	switch doc := w.Document; {
+	case w.Problem != "":
+		return all, nil, w.Problem
+	case !w.Checked:
+		return all, nil, "the waiver is signed by " + brief(w.Signer) + ", not checked: name its signer's key"
+	case len(e.policy.Signer.Keys) > 0 && !slices.Contains(e.policy.Signer.Keys, w.Signer):
+		return all, nil, "the waiver is signed by " + brief(w.Signer) + ", which is no key of the policy"
+	case doc.Baseline != e.x.Baseline.Report.Manifest:
+		return all, nil, "the waiver is about another baseline, " + brief(doc.Baseline)
+	case !e.x.Now.Before(doc.Until()):
+		return all, nil, "the waiver expired on " + doc.Expires
+	}
+	for _, l := range all {
+		if slices.Contains(w.Document.Losses, l) {
+			waived = append(waived, Waived{l, w.Document.Owner, w.Document.Reason, w.Document.Expires})
+		} else {
+			lost = append(lost, l)
+		}
+	}
+	for _, l := range w.Document.Losses {
+		if !slices.Contains(all, l) {
+			return lost, waived, fmt.Sprintf("the waiver names what was not lost: %s", l)
+		}
+	}
+	return lost, waived, ""
+}
+
+// CompareGuards names the kinds of violation and the channels that the baseline's rows proved and these do not, or not in every row.
+func CompareGuards(old, now []verify.Armed) []Loss {
+	var lost []Loss
+	is := map[string]verify.Armed{}
+	for _, a := range now {
+		is[a.Name] = a
+	}
+	for _, was := range old {
+		switch a, there := is[was.Name]; {
+		case !there:
+			lost = append(lost, Loss{Kind: "guard", Name: was.Name, How: "lost: it was armed"})
+		case was.Every && !a.Every:
+			lost = append(lost, Loss{Kind: "guard", Name: was.Name, How: fmt.Sprintf("loosened: it was armed in every row, and is in %d", a.Rows)})
+		}
+	}
+	return lost
+}
+
+// CompareMutants names the mutants that the baseline's table killed and this one does not run, or kills for less.
+func CompareMutants(old, now kills.Table) []Loss {
+	var lost []Loss
+	is := map[string]kills.Mutant{}
+	for _, m := range now.Mutants {
+		is[m.Name] = m
+	}
+	for _, was := range old.Mutants {
+		m, there := is[was.Name]
+		if !there {
+			lost = append(lost, Loss{Kind: "mutant", Name: was.Name, How: "lost: it was run"})
+			continue
+		}
+		for _, p := range was.Declared {
+			if !slices.Contains(m.Declared, p) {
+				lost = append(lost, Loss{Kind: "mutant", Name: was.Name, How: "loosened: it was killed for " + p.String()})
+			}
+		}
+	}
 	return lost
 }
 
@@ -54,7 +164,7 @@ func (e *evaluation) baseline() []Loss {
 func Compare(old, now matrix.Plan) []Loss {
 	var lost []Loss
 	add := func(kind, name, format string, args ...any) {
-		lost = append(lost, Loss{kind, name, fmt.Sprintf(format, args...)})
+		lost = append(lost, Loss{Kind: kind, Name: name, How: fmt.Sprintf(format, args...)})
 	}
 	rows := map[matrix.RowID]matrix.Contract{}
 	covered := map[matrix.RequirementID]bool{}

@@ -16,6 +16,7 @@ import (
 	"github.com/engine-acceptance/acceptance/evidence/explain"
 	"github.com/engine-acceptance/acceptance/evidence/ledger"
 	"github.com/engine-acceptance/acceptance/evidence/verify"
+	"github.com/engine-acceptance/acceptance/evidence/waiver"
 	"github.com/engine-acceptance/acceptance/matrix"
 )
 
@@ -44,9 +45,20 @@ type Build struct {
 	PlanDigest                    string
 }
 
-// Baseline is an earlier bundle that nothing may be lost against (J13), as verify read it.
+// Baseline is an earlier bundle that nothing may be lost against (J13), as verify read it, and its kill table, nil when none was given.
 type Baseline struct {
 	Report verify.Report
+	Kills  *Kills
+}
+
+// Waiver is a waiver as it was read, and who signed it.
+type Waiver struct {
+	Document waiver.Waiver
+	// Signer is the id of the key that its envelope names; Checked is true when the caller's key made its signature.
+	Signer  string
+	Checked bool
+	// Problem says why it could not be read, or that nobody signed it; Document is then zero.
+	Problem string
 }
 
 // Extra is what a gate needs beside policy, bundle and ruling.
@@ -65,6 +77,8 @@ type Extra struct {
 	// Kills is nil when no kill table was given. Cowards are the mutants that must lose, by profiles.yaml.
 	Kills   *Kills
 	Cowards []string
+	// Waiver is nil when none was given.
+	Waiver *Waiver
 }
 
 // Clause is one thing that the policy asks.
@@ -109,8 +123,9 @@ type Decision struct {
 	Clauses []Clause `json:"clauses"`
 	// Instrumented says what a kill table shows beside the bundle, empty when it shows nothing.
 	Instrumented string `json:"instrumented,omitempty"`
-	// Lost names what the baseline had.
-	Lost []Loss `json:"lost,omitempty"`
+	// Lost names what the baseline had; Waived what of it a signed waiver allows to be missing.
+	Lost   []Loss   `json:"lost,omitempty"`
+	Waived []Waived `json:"waived,omitempty"`
 	// NotRederived is what verify took on trust.
 	NotRederived []string `json:"not_rederived"`
 }
@@ -137,7 +152,7 @@ func Evaluate(policy matrix.Policy, report verify.Report, ruling evidence.Ruling
 	e.origin()
 	e.runs()
 	d.Instrumented = e.mutants()
-	d.Lost = e.baseline()
+	d.Lost, d.Waived = e.baseline()
 	otherBuild := e.build()
 	tooOld := e.age()
 	d.Clauses = e.clauses

@@ -16,6 +16,7 @@ import (
 	"github.com/engine-acceptance/acceptance/evidence/ledger"
 	"github.com/engine-acceptance/acceptance/evidence/provenance"
 	"github.com/engine-acceptance/acceptance/evidence/verify"
+	"github.com/engine-acceptance/acceptance/evidence/waiver"
 	"github.com/engine-acceptance/acceptance/matrix"
 )
 
@@ -77,6 +78,28 @@ func shown() kills.Table {
 	}
 	t.Mutants = append(t.Mutants, null)
 	return t
+}
+
+// less is a baseline that had one row more, and lost is what gate says of it.
+func (w *world) less() (row, requirement Loss) {
+	b := sound().report
+	b.Manifest = strings.Repeat("b", 64)
+	b.PlanContent.Rows = append(b.PlanContent.Rows, matrix.Contract{ID: "drag", Requirement: "M9"})
+	w.extra.Baseline = &Baseline{b, &Kills{Table: shown(), Checked: true}}
+	return Loss{Kind: "row", Name: "drag", How: "lost"}, Loss{Kind: "requirement", Name: "M9", How: "lost: it had rows"}
+}
+
+// waives gives the world a waiver of everything that less loses, signed by the key that signed the bundle; change may spoil it.
+func waives(change func(*world, *Waiver)) func(*world) {
+	return func(w *world) {
+		row, requirement := w.less()
+		signed := &Waiver{Document: waiver.Waiver{Format: waiver.Format, Baseline: w.extra.Baseline.Report.Manifest, Owner: "ada", Reason: "moved elsewhere",
+			Expires: now.Format(time.DateOnly), Losses: []Loss{row, requirement}}, Signer: w.report.Signer, Checked: true}
+		w.extra.Waiver = signed
+		if change != nil {
+			change(w, signed)
+		}
+	}
 }
 
 func (w *world) decide() {
@@ -248,21 +271,53 @@ func TestEvaluate(t *testing.T) {
 		}, Undetermined, "deviation M8 hover"},
 
 		{"baseline_required_and_none", func(w *world) { w.policy.Baseline = "required" }, NotMet, "baseline"},
-		{"baseline_is_the_same", func(w *world) { w.policy.Baseline, w.extra.Baseline = "required", &Baseline{sound().report} }, Met, ""},
+		{"baseline_is_the_same", func(w *world) {
+			w.policy.Baseline, w.extra.Baseline = "required", &Baseline{sound().report, &Kills{Table: shown(), Checked: true}}
+		}, Met, ""},
 		{"baseline_does_not_verify", func(w *world) {
 			b := sound().report
 			b.Status = verify.Altered
-			w.extra.Baseline = &Baseline{b}
+			w.extra.Baseline = &Baseline{b, &Kills{Table: shown(), Checked: true}}
 		}, NotMet, "baseline"},
 		{"baseline_of_another_product", func(w *world) {
 			b := sound().report
 			b.PlanContent.Product = engine.ProductFirefox
-			w.extra.Baseline = &Baseline{b}
+			w.extra.Baseline = &Baseline{b, &Kills{Table: shown(), Checked: true}}
 		}, NotMet, "baseline"},
+		{"loss_is_waived", waives(nil), Met, ""},
+		{"loss_is_waived_by_a_key_of_the_policy", waives(func(w *world, x *Waiver) { w.policy.Signer.Keys = []string{x.Signer} }), Met, ""},
+		{"waiver_is_unsigned", waives(func(_ *world, x *Waiver) { *x = Waiver{Problem: "the waiver is not signed"} }), NotMet, "baseline"},
+		{"waiver_is_not_checked", waives(func(_ *world, x *Waiver) { x.Checked = false }), NotMet, "baseline"},
+		{"waiver_is_signed_by_another", waives(func(w *world, x *Waiver) {
+			w.policy.Signer.Keys, x.Signer = []string{w.report.Signer}, strings.Repeat("6", 64)
+		}), NotMet, "baseline"},
+		{"waiver_has_expired", waives(func(_ *world, x *Waiver) { x.Document.Expires = now.AddDate(0, 0, -1).Format(time.DateOnly) }), NotMet, "baseline"},
+		{"waiver_has_no_day", waives(func(_ *world, x *Waiver) { x.Document.Expires = "" }), NotMet, "baseline"},
+		{"waiver_of_another_baseline", waives(func(_ *world, x *Waiver) { x.Document.Baseline = strings.Repeat("c", 64) }), NotMet, "baseline"},
+		{"waiver_names_less", waives(func(_ *world, x *Waiver) { x.Document.Losses = x.Document.Losses[:1] }), NotMet, "baseline"},
+		{"waiver_names_more", waives(func(_ *world, x *Waiver) {
+			x.Document.Losses = append(x.Document.Losses, Loss{Kind: "row", Name: "type", How: "lost"})
+		}), NotMet, "baseline"},
+		{"waiver_names_another_loss_of_the_same_row", waives(func(_ *world, x *Waiver) { x.Document.Losses[0].How = "loosened" }), NotMet, "baseline"},
+		{"waiver_is_unused", func(w *world) {
+			waives(nil)(w)
+			w.extra.Baseline = &Baseline{sound().report, &Kills{Table: shown(), Checked: true}}
+			w.extra.Waiver.Document.Baseline = w.extra.Baseline.Report.Manifest
+		}, NotMet, "baseline"},
+		{"baseline_without_its_kill_table", func(w *world) { w.extra.Baseline = &Baseline{sound().report, nil} }, NotMet, "baseline"},
+		{"baseline_without_its_kill_table_where_none_is_asked", func(w *world) {
+			w.policy.Mutants, w.extra.Baseline = "optional", &Baseline{sound().report, nil}
+		}, Met, ""},
+		{"baseline_with_the_kill_table_of_another", func(w *world) {
+			other := shown()
+			other.Harness = "h1"
+			w.extra.Baseline = &Baseline{sound().report, &Kills{Table: other, Checked: true}}
+		}, NotMet, "baseline"},
+		{"baseline_with_an_unsigned_kill_table", func(w *world) { w.extra.Baseline = &Baseline{sound().report, &Kills{Table: shown()}} }, NotMet, "baseline"},
 		{"baseline_had_more", func(w *world) {
 			b := sound().report
 			b.PlanContent.Rows = append(b.PlanContent.Rows, matrix.Contract{ID: "drag", Requirement: "M8"})
-			w.extra.Baseline = &Baseline{b}
+			w.extra.Baseline = &Baseline{b, &Kills{Table: shown(), Checked: true}}
 		}, NotMet, "baseline"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -325,6 +380,33 @@ func TestBegan(t *testing.T) {
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		g.Expect(at.IsZero()).To(gomega.BeTrue())
 	}
+}
+
+// Guards and mutants are part of the comparison (J13).
+func TestCompareGuards_and_mutants(t *testing.T) {
+	g := gomega.NewWithT(t)
+	old := []verify.Armed{{Name: "control focus_left", Rows: 3, Every: true}, {Name: "control keymap", Rows: 1}, {Name: "channel core", Rows: 3, Every: true}}
+	g.Expect(CompareGuards(old, old)).To(gomega.BeEmpty())
+	g.Expect(CompareGuards(old[:2], old)).To(gomega.BeEmpty(), "what is added is no loss")
+	var got []string
+	for _, l := range CompareGuards(old, []verify.Armed{{Name: "control focus_left", Rows: 2}}) {
+		got = append(got, l.String())
+	}
+	g.Expect(got).To(gomega.Equal([]string{"guard control focus_left: loosened: it was armed in every row, and is in 2", "guard control keymap: lost: it was armed", "guard channel core: lost: it was armed"}))
+
+	less := shown()
+	was := less.Mutants[0]
+	less.Mutants = less.Mutants[1:]
+	g.Expect(CompareMutants(shown(), shown())).To(gomega.BeEmpty())
+	g.Expect(CompareMutants(less, shown())).To(gomega.BeEmpty())
+	full := less
+	full.Mutants = append([]kills.Mutant{was}, less.Mutants...)
+	g.Expect(CompareMutants(full, less)).To(gomega.Equal([]Loss{{Kind: "mutant", Name: was.Name, How: "lost: it was run"}}))
+	softer := was
+	softer.Declared = nil
+	g.Expect(CompareMutants(kills.Table{Mutants: []kills.Mutant{was}}, kills.Table{Mutants: []kills.Mutant{softer}})).To(gomega.Equal(
+		[]Loss{{Kind: "mutant", Name: was.Name, How: "loosened: it was killed for " + was.Declared[0].String()}}))
+	g.Expect(CompareMutants(full, kills.Table{})).To(gomega.HaveLen(len(full.Mutants)))
 }
 
 // J13: each thing that a baseline had and a plan lacks or loosens is named; what is added or tightened is not.

@@ -343,6 +343,7 @@ func (v *verifier) row(ctx context.Context, place bundle.Place, state *rowState,
 		return
 	}
 	v.begins(path.Join(state.dir, bundle.ObservationsFile), place, observations)
+	v.arm(observations)
 	derived, err := judge(v.options.Judge, c, observations)
 	if err != nil {
 		v.altered(verdictFile, "verdict", "a judge that answers", err.Error())

@@ -113,8 +113,10 @@ type Report struct {
 	Manifest string      `json:"manifest_sha256"`
 	Plan     string      `json:"plan_digest"`
 	Rows     []RowResult `json:"rows"`
-	Files    int         `json:"files"`
-	Bytes    int64       `json:"bytes"`
+	// Guards are what the rows proved that the guards can see.
+	Guards []Armed `json:"guards"`
+	Files  int     `json:"files"`
+	Bytes  int64   `json:"bytes"`
 
 	// Plan and provenance as read, for callers that go on to decide. They are zero when they could not be read.
 	PlanContent       matrix.Plan           `json:"-"`
@@ -154,7 +156,7 @@ var ErrUsage = errors.New("nothing to verify")
 
 // Verify verifies the bundle in dir. The error is [ErrUsage] or that of ctx; everything else is in the report.
 func Verify(ctx context.Context, dir string, o Options) (Report, error) {
-	r := Report{Format: Format, Status: Usage, Problems: []Problem{}, NotRederived: []string{}, Rows: []RowResult{}}
+	r := Report{Format: Format, Status: Usage, Problems: []Problem{}, NotRederived: []string{}, Rows: []RowResult{}, Guards: []Armed{}}
 	if o.Judge == nil {
 		return r, fmt.Errorf("verify: %w: no judge was given", ErrUsage)
 	}
@@ -170,7 +172,7 @@ func Verify(ctx context.Context, dir string, o Options) (Report, error) {
 		return r, fmt.Errorf("verify: %w: %q cannot be opened", ErrUsage, dir)
 	}
 	defer root.Close()
-	v := &verifier{root: root, options: o, report: &r, rows: map[bundle.Place]*rowState{}}
+	v := &verifier{root: root, options: o, report: &r, rows: map[bundle.Place]*rowState{}, armedIn: map[string]int{}}
 	if err := v.run(ctx); err != nil {
 		return r, fmt.Errorf("verify: %w", err)
 	}
@@ -193,6 +195,9 @@ type verifier struct {
 	exports  map[string][]byte
 	derived  []evidence.Verdict
 	trusted  map[string]int
+	// armedIn counts the attempts that proved a guard, judged all that could.
+	armedIn map[string]int
+	judged  int
 }
 
 // rowState is one attempt.
@@ -534,6 +539,7 @@ func (v *verifier) finish() {
 	if len(r.Problems) > MaxProblems {
 		r.Problems = r.Problems[:MaxProblems]
 	}
+	r.Guards = v.guards()
 	r.NotRederived = v.notRederived()
 }
 
