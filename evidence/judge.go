@@ -12,7 +12,7 @@ import (
 )
 
 // JudgeVersion changes whenever the same observations could give another verdict. It is part of every verdict and of the bundle.
-const JudgeVersion = "1"
+const JudgeVersion = "2"
 
 // Limits of the judge that are not in the row.
 const (
@@ -250,7 +250,7 @@ func (j *judgement) preconditions() {
 			j.add(j.row.Requirement, ReasonPreconditionUnmet, o, "%s: want %s, measured %s", o.Precondition.Name, o.Precondition.Want, o.Precondition.Got)
 		}
 	}
-	if j.row.Needs != nil && !state {
+	if j.row.Needs != nil && !state && !j.refusedWhileArranging() {
 		j.add(j.row.Requirement, ReasonPreconditionUnmet, j.end(), "the state of the window was not measured")
 	}
 }

@@ -143,7 +143,7 @@ func (j *judgement) refused(o Observation) {
 		if c.Refusal == nil || j.allowedRefusal(o) {
 			return
 		}
-		if c.Arrange {
+		if c.Arrange && !j.provesItself(c.Operation) {
 			j.add(j.row.Requirement, ReasonPreconditionUnmet, o, "arranging the desk: %s was refused with %s (%s)", c.Operation, c.Refusal.Code, c.Refusal.Trigger)
 			return
 		}
@@ -164,6 +164,28 @@ func (j *judgement) refused(o Observation) {
 			return
 		}
 	}
+}
+
+// provesItself reports that the row is about an operation which arranges its desk as well: what a row about binding needs and what it proves is the
+// same bind, so a polite refusal of it while the desk is arranged is the refusal of what had to be delivered. For every other row it is a
+// precondition that was not met.
+func (j *judgement) provesItself(op engine.Operation) bool {
+	verb := map[engine.Operation]string{engine.OpPrepare: "prepare", engine.OpNavigate: "navigate", engine.OpContext: "open_tab"}[op]
+	switch {
+	case op == engine.OpState:
+		return len(j.row.Expect.Bind) > 0
+	case verb == "":
+		return false
+	}
+	return slices.ContainsFunc(j.row.Steps, func(s matrix.Step) bool { return s.Verb == verb && j.expectedRefusal(s.Name) == nil })
+}
+
+// refusedWhileArranging reports that the engine refused, while the desk was arranged, what the row is about: its state could then not be measured, and that
+// is the engine's doing.
+func (j *judgement) refusedWhileArranging() bool {
+	return slices.ContainsFunc(j.of(KindCall), func(o Observation) bool {
+		return o.Call.Arrange && o.Call.Status == engine.StatusRefused && j.provesItself(o.Call.Operation)
+	})
 }
 
 // receipt compares every field of a receipt with what was seen (M17), and with what the row asks of it.

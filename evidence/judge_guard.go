@@ -42,7 +42,8 @@ func (j *judgement) person() {
 	}
 	for _, o := range all {
 		p := o.Person
-		if p.Injected < minPersonEvents {
+		// A row that ended before the person's turn, because the engine refused or what it needs was not there, is judged by that.
+		if p.Injected < minPersonEvents && !j.interrupted() {
 			j.add("D7", ReasonTooFewSeen, o, "the person made %d inputs, want at least %d", p.Injected, minPersonEvents)
 		}
 		if p.Lost > 0 {

@@ -201,6 +201,13 @@ func goodLaunch() []Observation {
 	return frame(launchRow(), own...)
 }
 
+// refusedEarly is a row whose engine refuses while the desk is arranged: no step is done, no state measured, and the person has not begun.
+func refusedEarly(c matrix.Contract, op engine.Operation) []Observation {
+	obs := frame(c, Observation{Kind: KindCall, Step: "arrange", MonoNS: 50, Call: &Call{Operation: op, Arrange: true, StartNS: 10, ReplyNS: 40, ClosedNS: 50, Status: engine.StatusRefused,
+		Refusal: &engine.Refusal{Code: engine.CodeBindingAmbiguous, Operation: op, Trigger: "several_fit", Detail: engine.Detail{CandidateCount: 2}}}})
+	return change(change(obs, with(KindPerson, func(o *Observation) { *o.Person = Person{} })), without(func(o Observation) bool { return o.Kind == KindStep || o.Kind == KindPrecondition }))
+}
+
 // vector is one published case: enough to write a second judge from (contract J14).
 type vector struct {
 	Name         string          `json:"name"`
@@ -250,6 +257,9 @@ func cases() []vector {
 		findings string
 	}
 	ty, re, la, ra := typeRow(), refusalRow(), launchRow(), racedRow()
+	bi := ty
+	bi.ID, bi.Stem, bi.Requirement = "exact-one-window", "exact-one-window", "B1"
+	bi.Steps, bi.Expect = ty.Steps[:1], matrix.Expect{Bind: []matrix.BindExpect{{Of: "bind-1", Quality: engine.QualityExact}}}
 	a, b := []string{"A1", "A2"}, []string{"B1", "B2"}
 	own := func(extra ...Observation) []Observation {
 		return frame(ty, append([]Observation{bindCall(), event("w/tab 1", "full-name", "input", "Ada", true), typeCall()}, extra...)...)
@@ -274,6 +284,9 @@ func cases() []vector {
 		{"guard_lost_beside_a_violation", ty, change(own(violation(ReasonFocusLeft, "D1", ActorBrowser)), with(KindGuard, func(o *Observation) { o.Guard.Alive = false })), InvalidGuard, "D1 focus_left, J2 guard_lost"},
 		{"precondition_unmet", ty, change(goodType(), with(KindPrecondition, func(o *Observation) { o.Precondition.Met = false })), NotExercised, "M5 precondition_unmet"},
 		{"precondition_not_measured", ty, change(goodType(), without(isKind(KindPrecondition))), NotExercised, "M5 precondition_unmet"},
+		{"refused_while_arranging", ty, refusedEarly(ty, engine.OpState), NotExercised, "M5 precondition_unmet"},
+		{"refused_while_arranging_what_the_row_proves", bi, refusedEarly(bi, engine.OpState), Fail, "B1 refused"},
+		{"refused_to_launch_for_a_row_about_binding", bi, refusedEarly(bi, engine.OpPrepare), NotExercised, "B1 precondition_unmet"},
 		{"precondition_unmet_and_refused", ty, change(frame(ty, bindCall(), refusedCall(engine.CodeActionUnavailable, "undeclared", engine.Detail{})), with(KindPrecondition, func(o *Observation) { o.Precondition.Met = false })), NotExercised, "M5 precondition_unmet, M5 refused"},
 		{"harness_fault", ty, own(Observation{Kind: KindFault, Fault: &Fault{Whose: "harness", What: "fixture server gone"}}), HarnessError, "J5 harness_fault"},
 		{"environment_fault", ty, own(Observation{Kind: KindFault, Fault: &Fault{Whose: "environment", What: "display lost"}}), EnvironmentUnmet, "J5 environment_fault"},
