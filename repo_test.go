@@ -18,8 +18,10 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/engine-acceptance/acceptance/engine"
 	"github.com/engine-acceptance/acceptance/engine/mutant"
 	"github.com/engine-acceptance/acceptance/evidence"
+	"github.com/engine-acceptance/acceptance/evidence/kills"
 	"github.com/engine-acceptance/acceptance/fixtures"
 	"github.com/engine-acceptance/acceptance/matrix"
 	"github.com/engine-acceptance/acceptance/matrix/refusal"
@@ -416,7 +418,7 @@ func TestMutants_name_what_exists(t *testing.T) {
 		g.Expect(seen[x.Name]).To(BeFalse(), "%s is there twice", x.Name)
 		seen[x.Name] = true
 		g.Expect(x.Text).NotTo(BeEmpty(), x.Name)
-		g.Expect(len(x.Kills) == 0).To(Equal(x.Coward), "%s declares what it is killed for, unless it is a coward", x.Name)
+		g.Expect(x.Kills).NotTo(BeEmpty(), "%s declares what it is killed for", x.Name)
 		for _, k := range x.Kills {
 			_, ok := m.Requirement(matrix.RequirementID(k.Requirement))
 			g.Expect(ok).To(BeTrue(), "%s: requirement %s", x.Name, k.Requirement)
@@ -435,6 +437,53 @@ func TestMutants_name_what_exists(t *testing.T) {
 		}
 	}
 	g.Expect(len(seen)).To(BeNumerically(">", 10))
+}
+
+// withoutMutant are the engine-duty requirements that rows prove and that no mutant is killed for yet: checks that were never seen failing. The list
+// may only shrink, and a release policy refuses the kill table as long as it is not empty (J6).
+var withoutMutant = []string{"B1", "B17", "B9", "G17", "M1", "M14", "M15", "R1", "R6", "R7", "S12"}
+
+// Every engine-duty requirement that has rows has a mutant that declares to be killed for it; those that still lack one are named above, and no others.
+func TestRequirements_with_rows_have_a_mutant(t *testing.T) {
+	g := NewWithT(t)
+	plan, err := embedded(t).Plan(matrix.PlanRequest{Engine: "chromium", Product: engine.ProductChromium, Environment: "x11"})
+	g.Expect(err).NotTo(HaveOccurred())
+	declared := map[matrix.RequirementID]bool{}
+	for _, x := range mutant.All() {
+		for _, k := range x.Kills {
+			if !x.Coward {
+				declared[matrix.RequirementID(k.Requirement)] = true
+			}
+		}
+	}
+	bare := kills.Bare(*plan, declared)
+	for _, id := range bare {
+		g.Expect(withoutMutant).To(ContainElement(id), "rows prove %s, and no mutant is killed for it: write one in engine/mutant", id)
+	}
+	for _, id := range withoutMutant {
+		g.Expect(bare).To(ContainElement(id), "%s has a mutant: take it off the list", id)
+	}
+}
+
+// The cowards of the profiles are the program's, each declares what its decision must rest on, and that is core.
+func TestCowards_rest_on_core(t *testing.T) {
+	g := NewWithT(t)
+	profiles := embedded(t).Profiles()
+	core := slices.Clone(profiles.Hold)
+	each, anyOf := profiles.CoreDeliver()
+	core = slices.Concat(append([][]matrix.RequirementID{core, each}, anyOf...)...)
+	var cowards []string
+	for _, x := range mutant.All() {
+		if !x.Coward {
+			continue
+		}
+		cowards = append(cowards, x.Name)
+		g.Expect(x.Rows).To(Equal([]string{"*"}), "%s must run every row", x.Name)
+		for _, k := range x.Kills {
+			g.Expect(core).To(ContainElement(matrix.RequirementID(k.Requirement)), "%s rests on %s, which is not core", x.Name, k.Requirement)
+		}
+	}
+	g.Expect(cowards).To(ConsistOf(profiles.Cowards))
 }
 
 // One verb of the language, one function that does it.

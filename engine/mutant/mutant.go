@@ -39,7 +39,8 @@ type Mutant struct {
 	Text string
 	// Rows are globs over row stems: its own rows and their family.
 	Rows []string
-	// Kills is the exact set that the rows report. For a coward it is empty: the decision is what must be not_supported.
+	// Kills is the exact set that the rows report. A coward is found by many: for it they are what must be among it, so that it is not_supported
+	// for its own reason.
 	Kills  []Kill
 	Coward bool
 	// parts changes what the engine is put together from.

@@ -10,7 +10,7 @@ import (
 )
 
 // deviations applies the policy's known departures (J4): a row that fails for the named requirement alone becomes a printed limit. An entry that is
-// about core, has expired, meets no row, or whose row passes, is a clause that is not met.
+// about core or about a row of core, has expired, meets no row, or one of whose rows passes, is a clause that is not met.
 func (e *evaluation) deviations(ruling evidence.Ruling) evidence.Ruling {
 	if len(e.policy.Deviations) == 0 {
 		return ruling
@@ -51,30 +51,28 @@ func (e *evaluation) deviation(d matrix.Deviation, verdicts []evidence.Verdict) 
 	for i, v := range verdicts {
 		c, planned := e.contract(v.Row)
 		if planned && (string(v.Row) == d.Row || c.Stem == d.Row) {
+			if e.core(c.Requirement) {
+				return fmt.Sprintf("core has no deviations, and %s proves %s", v.Row, c.Requirement), false
+			}
 			rows = append(rows, i)
 		}
 	}
 	if len(rows) == 0 {
 		return "unused: no planned row of that name", false
 	}
-	failing := 0
 	for _, i := range rows {
 		v := verdicts[i]
 		switch {
 		case v.Outcome == evidence.Pass:
-			continue
+			return fmt.Sprintf("unexpected pass of %s: take it out of the entry", v.Row), false
 		case v.Outcome != evidence.Fail:
 			return fmt.Sprintf("%s is %s: only a failure can be known", v.Row, v.Outcome), false
 		}
-		failing++
 		for _, f := range v.Findings {
 			if f.Requirement != d.Requirement {
 				return fmt.Sprintf("%s fails for %s %s as well", v.Row, f.Requirement, f.Reason), false
 			}
 		}
-	}
-	if failing == 0 {
-		return "unexpected pass: take the entry out", false
 	}
 	for _, i := range rows {
 		verdicts[i].Outcome, verdicts[i].Findings = evidence.Pass, nil

@@ -265,6 +265,52 @@ func TestEvaluate(t *testing.T) {
 			w.policy.Deviations = []matrix.Deviation{d}
 			w.outcome("type", evidence.Fail, evidence.Finding{Requirement: "M5", Reason: evidence.ReasonEffectMissing})
 		}, NotMet, "deviation M5 type"},
+		{"deviation_of_a_stem_one_row_of_which_passes", func(w *world) {
+			w.policy.Deviations = []matrix.Deviation{known()}
+			twin := w.report.PlanContent.Rows[2]
+			twin.ID = "hover[state=covered]"
+			w.report.PlanContent.Rows = append(w.report.PlanContent.Rows, twin)
+			w.report.Rows = append(w.report.Rows, verify.RowResult{Row: twin.ID, Outcome: evidence.Pass, Verdict: evidence.Verdict{Row: twin.ID, Outcome: evidence.Pass}})
+			w.outcome("hover", evidence.Fail, hovers)
+		}, NotMet, "deviation M8 hover"},
+		{"deviation_of_a_core_row_that_fails_for_something_else", func(w *world) {
+			d := known()
+			d.Row = "type"
+			w.policy.Deviations = []matrix.Deviation{d}
+			w.outcome("type", evidence.Fail, hovers)
+		}, NotMet, "deviation M8 type"},
+		{"deviation_twice", func(w *world) {
+			w.policy.Deviations = []matrix.Deviation{known(), known()}
+			w.outcome("hover", evidence.Fail, hovers)
+		}, NotMet, "deviation M8 hover"},
+		{"deviation_on_its_last_day", func(w *world) {
+			d := known()
+			d.Expires = now.Truncate(24 * time.Hour)
+			w.policy.Deviations = []matrix.Deviation{d}
+			w.outcome("hover", evidence.Fail, hovers)
+		}, Met, ""},
+		{"deviation_without_issue", func(w *world) {
+			d := known()
+			d.Issue = ""
+			w.policy.Deviations = []matrix.Deviation{d}
+			w.outcome("hover", evidence.Fail, hovers)
+		}, NotMet, "deviation M8 hover"},
+		{"deviation_without_reason", func(w *world) {
+			d := known()
+			d.Reason = ""
+			w.policy.Deviations = []matrix.Deviation{d}
+			w.outcome("hover", evidence.Fail, hovers)
+		}, NotMet, "deviation M8 hover"},
+		{"deviation_without_expiry", func(w *world) {
+			d := known()
+			d.Expires = time.Time{}
+			w.policy.Deviations = []matrix.Deviation{d}
+			w.outcome("hover", evidence.Fail, hovers)
+		}, NotMet, "deviation M8 hover"},
+		{"deviation_does_not_excuse_a_flaky_row", func(w *world) {
+			w.policy.Deviations = []matrix.Deviation{known()}
+			w.outcome("hover", evidence.Flaky, hovers)
+		}, NotMet, "deviation M8 hover"},
 		{"deviation_cannot_excuse_what_was_not_judged", func(w *world) {
 			w.policy.Deviations = []matrix.Deviation{known()}
 			w.outcome("hover", evidence.InvalidGuard)
@@ -347,6 +393,19 @@ func TestEvaluate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A known failure that is let pass is printed as a limit, with whose it is and until when.
+func TestEvaluate_deviation_becomes_a_printed_limit(t *testing.T) {
+	g := gomega.NewWithT(t)
+	w := sound()
+	w.policy.Deviations = []matrix.Deviation{known()}
+	w.outcome("hover", evidence.Fail, hovers)
+	w.decide()
+	d := Evaluate(w.policy, w.report, w.ruling, w.extra)
+	g.Expect(d.Ruling.Decision).To(gomega.Equal(evidence.SupportedWithLimits))
+	g.Expect(d.Ruling.Limits).To(gomega.Equal([]string{"M8 fails in hover until 2026-12-02: waits for a fix (ada, issue 7)"}))
+	g.Expect(w.report.Rows[2].Verdict.Outcome).To(gomega.Equal(evidence.Fail), "the bundle's own verdict is not touched")
 }
 
 // A decision names exactly what it is about (V12).
