@@ -238,6 +238,56 @@ func TestKey_makes_a_pair_once_and_never_overwrites(t *testing.T) {
 	g.Expect(private).NotTo(gomega.BeAnExistingFile())
 }
 
+// A key that is none, or the other half of the pair, is named with its file.
+func TestKeys_that_do_not_fit_are_named_with_their_file(t *testing.T) {
+	g := gomega.NewWithT(t)
+	dir := t.TempDir()
+	keys := filepath.Join(dir, "keys")
+	g.Expect(try(t.Context(), "key", keys).code).To(gomega.Equal(exitOK))
+	private, public, notes := filepath.Join(keys, "signing.pem"), filepath.Join(keys, "signer.pem"), filepath.Join(dir, "notes.txt")
+	g.Expect(os.WriteFile(notes, []byte("no key\n"), 0o600)).To(gomega.Succeed())
+	for _, args := range [][]string{
+		{"run", "--key", public}, {"run", "--key", notes}, {"verify", "--signer", private, dir}, {"verify", "--signer", notes, dir}, {"gate", "--signer", private, dir},
+		{"mutants", "--key", public}, {"waive", "--key", public, "--out", filepath.Join(dir, "w"), notes},
+	} {
+		got := try(t.Context(), args...)
+		g.Expect(got.code).To(gomega.Equal(exitUsage), "%v", args)
+		file := args[2]
+		g.Expect(got.err).To(gomega.ContainSubstring(file), "%v", args)
+		g.Expect(got.err).To(gomega.ContainSubstring("want one PEM block"), "%v", args)
+	}
+}
+
+// A waiver is signed once, and says what it lets pass.
+func TestWaive(t *testing.T) {
+	g := gomega.NewWithT(t)
+	dir := t.TempDir()
+	g.Expect(try(t.Context(), "key", dir).code).To(gomega.Equal(exitOK))
+	key, written, signed := filepath.Join(dir, "signing.pem"), filepath.Join(dir, "waiver.yaml"), filepath.Join(dir, "waiver.json")
+	g.Expect(os.WriteFile(written, []byte("format: acceptance.waiver/v1\nbaseline: \""+strings.Repeat("a", 64)+"\"\nowner: ada\nreason: moved\nexpires: \"2027-01-31\"\n"+
+		"losses:\n  - {kind: row, name: drag, how: lost}\n"), 0o600)).To(gomega.Succeed())
+	got := try(t.Context(), "waive", "--key", key, "--out", signed, written)
+	g.Expect(got).To(gomega.Equal(said{exitOK, "waived    row drag: lost\nwaiver    " + signed + ", by ada until 2027-01-31\n", ""}))
+	pub, err := publicKey(filepath.Join(dir, "signer.pem"))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	w, err := readWaiver(signed, pub)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(w.Problem).To(gomega.BeEmpty())
+	g.Expect(w.Checked).To(gomega.BeTrue())
+	unsigned, err := readWaiver(written, pub)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(unsigned.Problem).To(gomega.ContainSubstring("not signed"))
+	again := try(t.Context(), "waive", "--key", key, "--out", signed, written)
+	g.Expect(again.code).To(gomega.Equal(exitUsage))
+	g.Expect(again.err).To(gomega.ContainSubstring("is not overwritten"))
+	g.Expect(try(t.Context(), "waive", written).err).To(gomega.ContainSubstring("want --key and --out"))
+	for _, args := range [][]string{{"--waiver", signed}, {"--baseline-kills", signed}, {"--waiver-signer", key}} {
+		got := try(t.Context(), append([]string{"gate", dir}, args...)...)
+		g.Expect(got.code).To(gomega.Equal(exitUsage))
+		g.Expect(got.err).To(gomega.ContainSubstring("says nothing without"))
+	}
+}
+
 func TestDoctor_with_an_empty_path_names_what_is_missing_and_the_fix(t *testing.T) {
 	g := gomega.NewWithT(t)
 	t.Setenv("PATH", t.TempDir())
@@ -293,12 +343,13 @@ func TestReaders_of_what_is_no_bundle(t *testing.T) {
 		code int
 		says string
 	}{
-		{"verify_empty", []string{"verify", empty}, exitCannotJudge, "incomplete"},
-		{"verify_stranger", []string{"verify", stranger}, exitRejected, "notes.txt"},
+		{"verify_empty", []string{"verify", empty}, exitUsage, "holds no file of a bundle"},
+		{"verify_stranger", []string{"verify", stranger}, exitUsage, "holds no file of a bundle"},
 		{"verify_file", []string{"verify", file}, exitUsage, "is no folder"},
 		{"verify_plan_that_is_not_canonical", []string{"verify", begun}, exitRejected, "plan.json"},
-		{"gate_empty", []string{"gate", empty}, exitCannotJudge, "UNDETERMINED"},
-		{"gate_stranger", []string{"gate", stranger}, exitCannotJudge, "UNDETERMINED"},
+		{"gate_empty", []string{"gate", empty}, exitUsage, "holds no file of a bundle"},
+		{"gate_stranger", []string{"gate", stranger}, exitUsage, "holds no file of a bundle"},
+		{"gate_plan_that_is_not_canonical", []string{"gate", begun}, exitCannotJudge, "nothing is known of what was run"},
 		{"report_stranger", []string{"report", stranger}, exitUsage, "has no report"},
 		{"why_stranger", []string{"why", stranger, "exact-one-window"}, exitUsage, "read the bundle"},
 		{"why_plan_that_is_not_canonical", []string{"why", begun, "exact-one-window"}, exitUsage, "not the canonical JSON"},

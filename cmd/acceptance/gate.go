@@ -188,6 +188,11 @@ func printGate(w io.Writer, r verify.Report, d gate.Decision) {
 	for _, p := range r.Problems[:min(len(r.Problems), 3)] {
 		fmt.Fprintf(w, "          %s\n", p)
 	}
+	if r.PlanContent.Digest == "" {
+		// Without a plan there is no engine, no product and no row to speak of.
+		fmt.Fprintf(w, "\nnothing is known of what was run: the bundle has no plan that can be read\n")
+		return
+	}
 	printRuling(w, r.PlanContent, d.Ruling, standingOf(r).Limits)
 	s := d.Subject
 	fmt.Fprintf(w, "\nproduct   %s %s\nengine    %s, commit %s (%s)\nharness   %s, commit %s\nplan      %s\n", s.ProductVersion, brief(s.ProductSHA256), brief(s.EngineSHA256),

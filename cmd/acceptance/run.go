@@ -139,8 +139,15 @@ func runCommand(ctx context.Context, args []string, std streams) int {
 	if !errors.Is(err, bundle.ErrExists) {
 		show.end()
 	}
+	if err != nil && ctx.Err() != nil {
+		// Every part of the run says in its own words that it was told to stop; once is enough.
+		err = fmt.Errorf("%w: what is there verifies as incomplete", errInterrupted)
+	}
 	return finishRun(std, cfg, result, err, *asJSON)
 }
+
+// errInterrupted says that somebody stopped the run.
+var errInterrupted = errors.New("interrupted")
 
 // runConfig puts together what every run needs.
 func runConfig(plan matrix.Plan, engineName, keyFile string, std streams) (campaign.Config, int) {

@@ -37,7 +37,7 @@ const (
 	ManifestFormat = "acceptance.manifest/v1"
 	RowFormat      = "acceptance.row/v1"
 	VerdictFormat  = "acceptance.verdict/v1"
-	LogFormat      = "acceptance.log/v1"
+	LogFormat      = "acceptance.log/v2"
 )
 
 // Views are the files that a row may hold beside row.json, observations.jsonl and verdict.json, each with the largest size that is written
@@ -296,6 +296,8 @@ type Entry struct {
 	Attempt int          `json:"attempt,omitempty"`
 	Outcome string       `json:"outcome,omitempty"`
 	Detail  string       `json:"detail,omitempty"`
+	// Files are those of an attempt that ended, by their names in its folder, sorted: a run that is cut later cannot name them in a manifest any more.
+	Files []FileEntry `json:"files,omitempty"`
 }
 
 // MaxDetail is the longest detail of a log entry, in bytes; longer ones are cut.

@@ -277,11 +277,32 @@ func (w *Writer) Verdict(c matrix.Contract, attempt int, v evidence.Verdict) err
 	if err := w.write(path.Join(dir, VerdictFile), append(raw, '\n')); err != nil {
 		return err
 	}
+	files, err := w.filesOf(dir)
+	if err != nil {
+		return err
+	}
 	w.mu.Lock()
 	w.attempts[place] = append(w.attempts[place], v)
 	delete(w.open, place)
 	w.mu.Unlock()
-	return w.entry(Entry{Event: EventRowEnd, Row: c.ID, Attempt: attempt, Outcome: v.Outcome.String()})
+	return w.entry(Entry{Event: EventRowEnd, Row: c.ID, Attempt: attempt, Outcome: v.Outcome.String(), Files: files})
+}
+
+// filesOf reads back what lies in the folder of an attempt.
+func (w *Writer) filesOf(dir string) ([]FileEntry, error) {
+	names, err := os.ReadDir(w.abs(dir))
+	if err != nil {
+		return nil, w.fail("read back", dir, err)
+	}
+	var files []FileEntry
+	for _, d := range names {
+		sum, size, err := syncAndHash(w.abs(path.Join(dir, d.Name())))
+		if err != nil {
+			return nil, w.fail("read back", path.Join(dir, d.Name()), err)
+		}
+		files = append(files, FileEntry{Path: d.Name(), Size: size, SHA256: sum})
+	}
+	return files, nil
 }
 
 // Verdicts returns the joined verdict of every planned row, in the plan's order; a row without an attempt is not_run.

@@ -105,6 +105,7 @@ func (v *verifier) unknown(name string) {
 	if whole, ok := strings.CutSuffix(base, ".partial"); ok && strings.HasPrefix(whole, ".") {
 		if _, ok := bundle.Size(path.Join(path.Dir(name), whole[1:])); ok {
 			if _, err := v.root.Lstat(bundle.ManifestFile); err != nil {
+				v.begun = true
 				v.problem(Incomplete, name, "path", "finished", "unfinished")
 				return
 			}
@@ -206,6 +207,9 @@ func (v *verifier) read(name string) ([]byte, string, bool) {
 }
 
 func (v *verifier) compare(name, sum string) {
+	v.mu.Lock()
+	v.sums[name] = sum
+	v.mu.Unlock()
 	if want := v.found[name].want; want != "" && want != sum {
 		v.altered(name, "digest", "sha256 "+want, "sha256 "+sum)
 	}
@@ -303,6 +307,9 @@ func (v *verifier) digest(ctx context.Context, name string, buf []byte) {
 
 // row checks one attempt: its documents, its observations, and its verdict, which is derived again.
 func (v *verifier) row(ctx context.Context, place bundle.Place, state *rowState, c matrix.Contract, planned bool, files []string, buf []byte) {
+	if state.unended {
+		return
+	}
 	have := map[string]bool{}
 	for _, name := range files {
 		have[name] = true
@@ -459,7 +466,38 @@ func judge(f JudgeFunc, c matrix.Contract, all []evidence.Observation) (v eviden
 	return f(c, all), nil
 }
 
-// readLog follows the chain and compares its begins and ends with the attempts that are there.
+// endedRows are the attempts that the log of a cut run says have ended. A log that does not hold together is reported when it is read for good.
+func (v *verifier) endedRows() map[bundle.Place]bool {
+	ended := map[bundle.Place]bool{}
+	f, err := v.open(bundle.LogFile)
+	if err != nil {
+		return ended
+	}
+	defer f.Close()
+	places := v.planned()
+	_, _, _ = chain.Read(io.LimitReader(f, v.found[bundle.LogFile].size), v.planRaw, func(line chain.Line) error {
+		var e bundle.Entry
+		if json.Unmarshal(line.Entry, &e) == nil && e.Event == bundle.EventRowEnd {
+			if place, planned := places[string(e.Row)]; planned {
+				place.Attempt = e.Attempt
+				ended[place] = true
+			}
+		}
+		return nil
+	})
+	return ended
+}
+
+// planned maps each row of the plan to its place, without an attempt.
+func (v *verifier) planned() map[string]bundle.Place {
+	places := map[string]bundle.Place{}
+	for _, c := range v.plan.Rows {
+		places[string(c.ID)] = bundle.PlaceOf(c, 0)
+	}
+	return places
+}
+
+// readLog follows the chain and compares its begins and ends with the attempts that are there, and the files that it names with those that were read.
 func (v *verifier) readLog() {
 	file := bundle.LogFile
 	f, err := v.open(file)
@@ -472,10 +510,7 @@ func (v *verifier) readLog() {
 	}
 	defer f.Close()
 	b := &bounded{f: f, h: sha256.New(), left: v.found[file].size}
-	l := &logState{v: v, open: map[bundle.Place]bool{}, ended: map[bundle.Place]bool{}, places: map[string]bundle.Place{}}
-	for _, c := range v.plan.Rows {
-		l.places[string(c.ID)] = bundle.PlaceOf(c, 0)
-	}
+	l := &logState{v: v, open: map[bundle.Place]bool{}, ended: map[bundle.Place]bool{}, places: v.planned()}
 	_, _, cerr := chain.Read(b, v.planRaw, l.line)
 	sum, err := b.sum(make([]byte, 64<<10))
 	if err != nil {
@@ -483,6 +518,9 @@ func (v *verifier) readLog() {
 		return
 	}
 	v.compare(file, sum)
+	if v.cut && (cerr == nil || errors.Is(cerr, chain.ErrCut)) {
+		return // it ends where the run was cut
+	}
 	if cerr != nil {
 		v.altered(file, "log", "an unbroken chain from the plan on", cerr.Error())
 		return
@@ -545,8 +583,31 @@ func (l *logState) line(line chain.Line) error {
 		if state.written != "" && e.Outcome != state.written {
 			return fmt.Errorf("entry %d: row %.120q ended %.40q, its verdict is %s", line.Seq, e.Row, e.Outcome, state.written)
 		}
+		l.files(state.dir, e.Files)
 	default:
 		return fmt.Errorf("entry %d: event %.40q is unknown", line.Seq, e.Event)
 	}
 	return nil
+}
+
+// files compares what an attempt ended with and what is there.
+func (l *logState) files(dir string, ended []bundle.FileEntry) {
+	listed := map[string]bool{}
+	for _, f := range ended {
+		name := path.Join(dir, path.Base(f.Path))
+		listed[name] = true
+		switch sum, read := l.v.sums[name]; {
+		case !read:
+			if _, there := l.v.found[name]; !there {
+				l.v.altered(name, "log", "present: its row ended with it", "absent")
+			}
+		case sum != f.SHA256:
+			l.v.altered(name, "digest", "sha256 "+f.SHA256+", as its row ended", "sha256 "+sum)
+		}
+	}
+	for name := range l.v.found {
+		if path.Dir(name) == dir && !listed[name] {
+			l.v.altered(name, "log", "absent: its row ended without it", "present")
+		}
+	}
 }

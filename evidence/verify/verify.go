@@ -172,7 +172,7 @@ func Verify(ctx context.Context, dir string, o Options) (Report, error) {
 		return r, fmt.Errorf("verify: %w: %q cannot be opened", ErrUsage, dir)
 	}
 	defer root.Close()
-	v := &verifier{root: root, options: o, report: &r, rows: map[bundle.Place]*rowState{}, armedIn: map[string]int{}}
+	v := &verifier{root: root, dir: dir, options: o, report: &r, rows: map[bundle.Place]*rowState{}, armedIn: map[string]int{}, sums: map[string]string{}}
 	if err := v.run(ctx); err != nil {
 		return r, fmt.Errorf("verify: %w", err)
 	}
@@ -182,6 +182,7 @@ func Verify(ctx context.Context, dir string, o Options) (Report, error) {
 
 type verifier struct {
 	root    *os.Root
+	dir     string
 	options Options
 	report  *Report
 
@@ -198,6 +199,10 @@ type verifier struct {
 	// armedIn counts the attempts that proved a guard, judged all that could.
 	armedIn map[string]int
 	judged  int
+	// begun is true when an unfinished file of a bundle was seen; cut, when there is no manifest.
+	begun, cut bool
+	// sums are the digests of the files that were read.
+	sums map[string]string
 }
 
 // rowState is one attempt.
@@ -206,6 +211,8 @@ type rowState struct {
 	derived evidence.Verdict
 	judged  bool
 	written string // outcome of verdict.json
+	// unended: the run was cut before the attempt ended.
+	unended bool
 }
 
 func (v *verifier) problem(status Status, file, check, want, got string) {
@@ -235,10 +242,12 @@ func (v *verifier) run(ctx context.Context) error {
 	if err := v.walk(ctx); err != nil {
 		return err
 	}
+	if len(v.found) == 0 && !v.begun {
+		return fmt.Errorf("%w: %q holds no file of a bundle", ErrUsage, v.dir)
+	}
 	if _, ok := v.found[bundle.ManifestFile]; !ok {
 		v.problem(Incomplete, bundle.ManifestFile, "manifest", "present: it is written last", "absent: the run did not finish")
-		v.readPlan()
-		return ctx.Err()
+		return v.cutShort(ctx)
 	}
 	if !v.readManifest() {
 		return ctx.Err()
@@ -255,6 +264,37 @@ func (v *verifier) run(ctx context.Context) error {
 		v.checkExports()
 	}
 	v.checkStatement(planOK)
+	return ctx.Err()
+}
+
+// cutShort looks at what a run left that did not finish. The rows that ended are whole: the log names the digest of each of their files, and they are
+// judged again. What was still being written can be compared with nothing, and is left alone.
+func (v *verifier) cutShort(ctx context.Context) error {
+	v.cut = true
+	planOK := v.readPlan()
+	if _, there := v.found[bundle.ProvenanceFile]; there {
+		v.readProvenance()
+	}
+	if !planOK {
+		return ctx.Err()
+	}
+	v.placeRows(planOK)
+	ended := v.endedRows()
+	for place, state := range v.rows {
+		state.unended = !ended[place]
+	}
+	if err := v.files(ctx); err != nil {
+		return err
+	}
+	v.joinRows()
+	v.readLog()
+	rows := map[matrix.RowID]bool{}
+	for place := range ended {
+		rows[place.Row] = true
+	}
+	if got := len(rows); got < len(v.plan.Rows) {
+		v.problem(Incomplete, bundle.PlanFile, "row", fmt.Sprintf("%d rows that ended", len(v.plan.Rows)), fmt.Sprintf("%d, which were checked", got))
+	}
 	return ctx.Err()
 }
 
@@ -392,6 +432,7 @@ func (v *verifier) placeRows(planOK bool) {
 			v.altered(bundle.PlanFile, "plan", "row ids that can be names", err.Error())
 		case planned[place]:
 			v.altered(bundle.PlanFile, "plan", "each row once", fmt.Sprintf("%q twice", c.ID))
+		case attempts[place] == 0 && v.cut:
 		case attempts[place] == 0:
 			v.problem(Incomplete, dir, "row", "present: the row is planned", "absent")
 		default:

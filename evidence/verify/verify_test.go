@@ -699,6 +699,7 @@ func TestUsage(t *testing.T) {
 	}{
 		"no_judge":  {dir, verify.Options{}},
 		"no_folder": {filepath.Join(dir, "none"), verify.Options{Judge: judgeJournal}},
+		"empty":     {t.TempDir(), verify.Options{Judge: judgeJournal}},
 		"a_file":    {filepath.Join(dir, "plan.json"), verify.Options{Judge: judgeJournal}},
 		"bad_key":   {dir, verify.Options{Judge: judgeJournal, Key: ed25519.PublicKey("short")}},
 	} {
@@ -707,8 +708,73 @@ func TestUsage(t *testing.T) {
 		g.Expect(r.Status.ExitCode()).To(gomega.Equal(2), name)
 	}
 	g.Expect(verify.Status("").ExitCode()).To(gomega.Equal(3), "the zero status is no success")
-	r := verified(t, t.TempDir(), verify.Options{})
-	g.Expect(r.Status).To(gomega.Equal(verify.Incomplete), "an empty folder")
+}
+
+// Of a run that was cut, every row that ended is still looked at: any byte of it that changed is named, a verdict that does not follow is found, and
+// what was being written when it was cut is left alone.
+func TestCutRunIsCheckedAsFarAsItWent(t *testing.T) {
+	const ended = "rows/chromium/x11/click[state=covered]/attempt-1/"
+	cut := func(t *testing.T) string {
+		dir := filepath.Join(t.TempDir(), "b")
+		written(t, dir, nil, 0)
+		for _, name := range []string{bundle.ManifestFile, bundle.JUnitFile, bundle.SummaryFile, "report"} {
+			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The last row was cut inside its observations: the log ends in the middle of the line after its begin.
+		log := read(t, dir, bundle.LogFile)
+		at := bytes.LastIndex(log, []byte(`"row_end"`))
+		if err := os.WriteFile(filepath.Join(dir, bundle.LogFile), log[:at], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	last := func(dir string) string {
+		var found string
+		for _, name := range files(t, dir) {
+			if strings.HasSuffix(name, bundle.ObservationsFile) && !strings.Contains(name, "click") && !strings.Contains(name, "unicode") {
+				found = name
+			}
+		}
+		return found
+	}
+	g := gomega.NewWithT(t)
+	dir := cut(t)
+	r := verified(t, dir, verify.Options{})
+	g.Expect(r.Status).To(gomega.Equal(verify.Incomplete), "%v", r.Problems)
+	var outcomes []evidence.Outcome
+	for _, row := range r.Rows {
+		outcomes = append(outcomes, row.Outcome)
+	}
+	g.Expect(outcomes).To(gomega.Equal([]evidence.Outcome{evidence.Pass, evidence.Flaky, evidence.NotRun}))
+	g.Expect(fmt.Sprint(r.Problems)).To(gomega.ContainSubstring("got 2, which were checked"))
+
+	half := last(dir)
+	g.Expect(half).NotTo(gomega.BeEmpty())
+	raw := read(t, dir, half)
+	g.Expect(os.WriteFile(filepath.Join(dir, filepath.FromSlash(half)), raw[:len(raw)/2], 0o600)).To(gomega.Succeed())
+	g.Expect(verified(t, dir, verify.Options{}).Status).To(gomega.Equal(verify.Incomplete), "a half-written row is what a cut run leaves")
+
+	for _, name := range files(t, cut(t)) {
+		if !strings.HasPrefix(name, ended) {
+			continue
+		}
+		dir := cut(t)
+		raw := read(t, dir, name)
+		raw[len(raw)/2] ^= 1
+		g.Expect(os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), raw, 0o600)).To(gomega.Succeed())
+		r := verified(t, dir, verify.Options{})
+		g.Expect(r.Status).To(gomega.Equal(verify.Altered), name)
+		g.Expect(fmt.Sprint(r.Problems)).To(gomega.ContainSubstring(name))
+
+		dir = cut(t)
+		g.Expect(os.Remove(filepath.Join(dir, filepath.FromSlash(name)))).To(gomega.Succeed())
+		g.Expect(verified(t, dir, verify.Options{}).Status).To(gomega.Equal(verify.Altered), "%s removed", name)
+	}
+	dir = cut(t)
+	g.Expect(os.WriteFile(filepath.Join(dir, filepath.FromSlash(ended), "telemetry2.jsonl"), nil, 0o600)).To(gomega.Succeed())
+	g.Expect(verified(t, dir, verify.Options{}).Status).To(gomega.Equal(verify.Altered), "a file of an unknown name")
 }
 
 func TestPanickingJudgeIsAProblem(t *testing.T) {
