@@ -18,13 +18,17 @@ rows:
     requirement: M15
     title: t
     launch: shared
+    desk: {windows: [{tabs: [{page: form.html}]}]}
     steps:
       - bind: {window: 1, as: w}
       - snapshot: {tab: w/tab 1, as: s, max_nodes: 100}
-      - type: {into: 's/textbox "Say \"hi\""', text: "{{canary a}}", replace: true}
+      - type: {into: 's/textbox "Password"', text: "{{canary a}}", replace: true}
       - wait: {quiet: 150ms}
-      - call: {operation: browser_click, args: {ref: 5, list: [a, true, ~]}}
-    expect: {effect: [{page: w/tab 1, control: a, event: input}], elsewhere: silent}
+      - call: {operation: browser_click, args: {ref: 5, list: [a, true, ~]}, name: asked}
+    expect:
+      effect: [{page: w/tab 1, control: password, event: input, trusted: true}]
+      elsewhere: silent
+      refusal: [{of: asked, trigger: argument, detail: {limitation: invalid_argument}}]
     budget: 5s
 `
 	m, err := matrix.Load(with(t, map[string]string{rowFile: text}), table)
@@ -40,13 +44,21 @@ rows:
 		g.Expect(steps[0].Has("session")).To(BeFalse())
 		g.Expect(steps[1].Tab("tab")).To(Equal(matrix.TabRef{Target: "w", Tab: 1}))
 		g.Expect(steps[1].Int("max_nodes")).To(Equal(100))
-		g.Expect(steps[2].Node("into")).To(Equal(matrix.NodeRef{Snapshot: "s", Role: "textbox", Name: `Say "hi"`}))
+		g.Expect(steps[2].Node("into")).To(Equal(matrix.NodeRef{Snapshot: "s", Role: "textbox", Name: "Password"}))
 		g.Expect(steps[2].Text("text")).To(Equal("{{canary a}}"))
 		g.Expect(steps[2].Bool("replace")).To(BeTrue())
 		g.Expect(steps[3].Duration("quiet")).To(Equal(150 * time.Millisecond))
 		g.Expect(steps[4].Raw("args")).To(HaveKeyWithValue("ref", BeNumerically("==", 5)))
 		g.Expect(steps[4].Text("absent")).To(BeEmpty())
 	}
+}
+
+func TestParseNodeRef_reads_a_quoted_name(t *testing.T) {
+	g := NewWithT(t)
+	got, err := matrix.ParseNodeRef(`s/textbox "Say \"hi\""`)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got).To(Equal(matrix.NodeRef{Snapshot: "s", Role: "textbox", Name: `Say "hi"`}))
+	g.Expect(got.String()).To(Equal(`s/textbox "Say \"hi\""`))
 }
 
 func TestVariables(t *testing.T) {

@@ -147,12 +147,12 @@ type EffectExpect struct {
 	Control string  `json:"control,omitempty"`
 	Value   *string `json:"value,omitempty"`
 	Event   string  `json:"event,omitempty"`
-	// Count is how many times the event must occur; 0 means once.
+	// Count is how many times the event must occur, or the page be loaded; 0 means once.
 	Count int `json:"count,omitempty"`
 	// AtLeast is a floor in the place of Count: so many times, or more.
 	AtLeast int   `json:"at_least,omitempty"`
 	Trusted *bool `json:"trusted,omitempty"`
-	// Loaded asks that the page of this name was loaded in the tab, once.
+	// Loaded asks that the page of this name was loaded in the tab.
 	Loaded string `json:"loaded,omitempty"`
 }
 

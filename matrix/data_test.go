@@ -23,7 +23,7 @@ func load(t testing.TB) *matrix.Matrix {
 
 func TestEmbedded_matrix_loads_and_covers_what_its_rows_name(t *testing.T) {
 	g := NewWithT(t)
-	report, err := matrix.Lint(matrix.Embedded(), table)
+	report, err := matrix.Lint(matrix.Embedded(), table, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(report.Requirements).To(Equal(135))
 	g.Expect(report.Rows).To(BeNumerically(">=", 60))

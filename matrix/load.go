@@ -11,7 +11,9 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
+	"github.com/engine-acceptance/acceptance/fixtures/pages"
 	"github.com/engine-acceptance/acceptance/matrix/canonical"
 	"github.com/engine-acceptance/acceptance/matrix/strict"
 )
@@ -45,9 +47,23 @@ type file struct {
 // Load reads a matrix folder: requirements.yaml, profiles.yaml, environments.yaml, engines/*.yaml, policies/*.yaml and
 // rows/CLAIM/*.yaml. Every problem of every file is reported at once: the error is then a [*strict.Error], or else that of the file
 // system. triggers gives the refusal codes, see package matrix/refusal.
+//
+// What a row has to expect of the pages that it uses is taken from the pages that the program was built with.
 func Load(fsys fs.FS, triggers Triggers) (*Matrix, error) {
+	known, err := embeddedPages()
+	if err != nil {
+		return nil, fmt.Errorf("load matrix: %w", err)
+	}
+	m, _, err := load(fsys, triggers, known)
+	return m, err
+}
+
+var embeddedPages = sync.OnceValues(func() (pages.Set, error) { return pages.Read(pages.Files) })
+
+// load gives the reader, too, with which single row files can be read again.
+func load(fsys fs.FS, triggers Triggers, known pages.Set) (*Matrix, *reader, error) {
 	if triggers == nil {
-		return nil, errors.New("load matrix: no refusal triggers")
+		return nil, nil, errors.New("load matrix: no refusal triggers")
 	}
 	var problems strict.Problems
 	l := &loader{fsys: fsys, problems: &problems}
@@ -86,7 +102,7 @@ func Load(fsys fs.FS, triggers Triggers) (*Matrix, error) {
 			m.policies[stem] = p
 		}
 	}
-	r := &reader{requirements: m.byID, order: order, environments: environments, triggers: triggers, stems: map[string]string{}}
+	r := &reader{requirements: m.byID, order: order, environments: environments, triggers: triggers, pages: known, stems: map[string]string{}}
 	if m.profiles != nil {
 		r.features = m.profiles.FeatureNames()
 	}
@@ -104,20 +120,20 @@ func Load(fsys fs.FS, triggers Triggers) (*Matrix, error) {
 	}
 	m.rows = r.rows
 	if l.err != nil {
-		return nil, fmt.Errorf("load matrix: %w", l.err)
+		return nil, nil, fmt.Errorf("load matrix: %w", l.err)
 	}
 	if err := problems.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	sort.Slice(m.rows, func(i, j int) bool { return m.rows[i].ID < m.rows[j].ID })
 	sort.Slice(l.files, func(i, j int) bool { return l.files[i].Path < l.files[j].Path })
 	m.files = l.files
 	digest, err := canonical.Digest(m.files)
 	if err != nil {
-		return nil, fmt.Errorf("load matrix: %w", err)
+		return nil, nil, fmt.Errorf("load matrix: %w", err)
 	}
 	m.digest = digest
-	return m, nil
+	return m, r, nil
 }
 
 // loader reads files with their bounds and remembers their digests.
@@ -291,15 +307,39 @@ type Report struct {
 	// Uncovered are the requirements without any row, in file order; CoreUncovered are those of them that are core.
 	Uncovered     []RequirementID
 	CoreUncovered []RequirementID
+	// Expectations counts what was taken out of a row, one at a time, to see that its lack is a problem.
+	Expectations int
 }
 
-// Lint loads a matrix for its problems alone and says what it covers. The error is that of [Load].
-func Lint(fsys fs.FS, triggers Triggers) (*Report, error) {
-	m, err := Load(fsys, triggers)
+// Lint loads a matrix for its problems alone and says what it covers. Beyond what [Load] reports it takes every expectation out of every row,
+// one at a time: one that is not missed is a problem, too. known are the fixture pages; nil means those that the program was built with.
+func Lint(fsys fs.FS, triggers Triggers, known pages.Set) (*Report, error) {
+	if known == nil {
+		var err error
+		if known, err = embeddedPages(); err != nil {
+			return nil, fmt.Errorf("lint matrix: %w", err)
+		}
+	}
+	m, reader, err := load(fsys, triggers, known)
 	if err != nil {
 		return nil, err
 	}
 	r := &Report{Files: len(m.files), Rows: len(m.rows), Requirements: len(m.requirements)}
+	removed, err := removals(fsys, m, reader)
+	if err != nil {
+		return nil, fmt.Errorf("lint matrix: %w", err)
+	}
+	var problems strict.Problems
+	for _, x := range removed {
+		r.Expectations++
+		if len(x.Problems) == 0 {
+			problems.Add(x.File, x.Line, x.Path, "%s: nothing misses it when it is taken out; leave it out, or let its requirement ask for it "+
+				"(expects, receipts, side_effects in requirements.yaml), or let its page say that the control does it (does in the page's truth)", x.Row)
+		}
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
 	has := map[RequirementID]bool{}
 	for _, row := range m.rows {
 		has[row.Requirement] = true

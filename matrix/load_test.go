@@ -29,7 +29,7 @@ rows:
     expect:
       effect: [{page: w/tab 1, control: full-name, value: "Ada"}]
       elsewhere: silent
-      receipt: [{of: act, effect: [confirmed, unverifiable], trust: trusted_input}]
+      receipt: [{of: act, effect: [confirmed, unverifiable], route: trusted_input, trust: trusted_input}]
     budget: 5s
 `
 
@@ -176,26 +176,48 @@ func TestLoad_bad_row_file(t *testing.T) {
 		// Expectations.
 		{"expect missing", good[strings.Index(good, "    expect:"):strings.Index(good, "    budget:")], "", `type.yaml:3: rows[0]: expect is missing`},
 		{"expect empty", good[strings.Index(good, "expect:"):strings.Index(good, "    budget:")], "expect: {}\n", `type.yaml:13: rows[0].expect: expects nothing`},
-		{"effect taken out", "      effect: [{page: w/tab 1, control: full-name, value: \"Ada\"}]\n", "", `type.yaml:14: rows[0].expect: no effect is expected of act: want a value or an event in the tab that it acts on`},
-		{"effect in another tab", "[{page: w/tab 1, control", "[{page: w/tab 2, control", `type.yaml:14: rows[0].expect: no effect is expected of act`},
-		{"elsewhere taken out", "      elsewhere: silent\n", "", `type.yaml:14: rows[0].expect: elsewhere is missing: what happens in other places is judged, too`},
-		{"receipt taken out", "      receipt: [{of: act, effect: [confirmed, unverifiable], trust: trusted_input}]\n", "", `type.yaml:12: rows[0].steps[2].type.name: nothing is expected of the step "act"; leave its name out`},
+		{"effect taken out", "      effect: [{page: w/tab 1, control: full-name, value: \"Ada\"}]\n", "", `type.yaml:14: rows[0].expect: type-one: no effect is expected of act, and no refusal: want {page: w/tab 1, control: full-name, value: ...}`},
+		{"effect in another tab", "[{page: w/tab 1, control", "[{page: w/tab 2, control", `type.yaml:14: rows[0].expect: type-one: no effect is expected of act, and no refusal`},
+		{"elsewhere taken out", "      elsewhere: silent\n", "", `type.yaml:14: rows[0].expect: type-one: elsewhere is missing: what happens in other places is judged, too`},
+		{"receipt taken out", "      receipt: [{of: act, effect: [confirmed, unverifiable], route: trusted_input, trust: trusted_input}]\n", "", `type.yaml:12: rows[0].steps[2].type.name: nothing is expected of the step "act"; leave its name out`},
 		{"unknown step", "of: act", "of: acts", `type.yaml:16: rows[0].expect.receipt[0].of: no step is named "acts"; did you mean "act"?`},
 		{"unknown effect word", "effect: [confirmed,", "effect: [confirmd,", `type.yaml:16: rows[0].expect.receipt[0].effect[0]: unknown value "confirmd"; did you mean "confirmed"?`},
 		{"effect word twice", "effect: [confirmed,", "effect: [confirmed, confirmed,", `type.yaml:16: rows[0].expect.receipt[0].effect[1]: "confirmed" occurs twice`},
 		{"unknown side effect", "trust: trusted_input}]", "side_effects: {raised_windows: false}}]", `side_effects: unknown field "raised_windows"; did you mean "raised_window"?`},
 		{"effect without control", "control: full-name, ", "", `type.yaml:14: rows[0].expect.effect[0]: control is missing: whose value`},
 		{"effect that asks nothing", `control: full-name, value: "Ada"`, "control: full-name", `type.yaml:14: rows[0].expect.effect[0]: want either value or event of a control, or loaded`},
-		{"receipt that asks nothing", "{of: act, effect: [confirmed, unverifiable], trust: trusted_input}", "{of: act}", `type.yaml:16: rows[0].expect.receipt[0]: asks nothing of the receipt`},
+		{"receipt that asks nothing", "{of: act, effect: [confirmed, unverifiable], route: trusted_input, trust: trusted_input}", "{of: act}", `type.yaml:16: rows[0].expect.receipt[0]: asks nothing of the receipt`},
 		{"elsewhere unknown", "elsewhere: silent", "elsewhere: quiet", `type.yaml:15: rows[0].expect.elsewhere: unknown value "quiet"; known: silent`},
 		{"unknown trigger", "elsewhere: silent", "refusal: [{of: act, trigger: ref_retird}]", `type.yaml:15: rows[0].expect.refusal[0].trigger: unknown trigger "ref_retird"; did you mean "ref_retired"?`},
-		{"code of another trigger", "elsewhere: silent", "refusal: [{of: act, trigger: ref_retired, code: browser_tab_required}]",
-			`type.yaml:15: rows[0].expect.refusal[0].code: the trigger ref_retired gives browser_ref_stale, not browser_tab_required`},
 		{"unknown detail", "elsewhere: silent", "refusal: [{of: act, trigger: ref_retired, detail: {reson: x}}]", `detail: unknown field "reson"; did you mean "reason"?`},
 		{"bind of a click", "elsewhere: silent", "bind: [{of: act, quality: exact}]", `type.yaml:15: rows[0].expect.bind[0].of: the step "act" is a type, want bind`},
 		{"active as a boolean", "elsewhere: silent", "bind: [{of: bind-1, quality: exact, active: true}]", `active: true reads as a boolean, want text; write it as "true"`},
 		{"forged without report", "elsewhere: silent", "forged: named", `type.yaml:15: rows[0].expect.forged: no step posts a forged report`},
 		{"snapshot that asks nothing", "elsewhere: silent", "snapshot: [{of: snapshot-2}]", `type.yaml:15: rows[0].expect.snapshot[0]: asks nothing of the snapshot`},
+		{"detail taken out", "elsewhere: silent", "refusal: [{of: act, trigger: ref_retired}]", `type.yaml:15: rows[0].expect.refusal[0]: type-one: detail of the refusal of act does not state reason, which ref_retired carries`},
+		// Pages.
+		{"page that is not there", "page: other.html", "page: othr.html", `type.yaml:8: rows[0].desk.windows[0].tabs[1].page: there is no fixture page "othr.html"; did you mean "other.html"?`},
+		{"variable of a page that is not there", `text: "Ada"`, `text: "{{page forms.html}}"`, `type.yaml:12: rows[0].steps[2].type.text: there is no fixture page "forms.html"; did you mean "form.html"?`},
+		{"control that is not there", "control: full-name", "control: fullname", `type.yaml:14: rows[0].expect.effect[0].control: form.html has no control "fullname"; did you mean "full-name"?`},
+		{"node that is not there", `textbox "Full name"`, `textbox "Ful name"`, `type.yaml:12: rows[0].steps[2]: the page form.html has no textbox "Ful name"; did you mean`},
+		{"event of nobody", `control: full-name, value: "Ada"`, "event: input, trusted: true", `type.yaml:14: rows[0].expect.effect[0]: control is missing: who saw the input`},
+		{"event of unknown trust", `value: "Ada"`, `value: "Ada", event: input`, `type.yaml:14: rows[0].expect.effect[0]: trusted is missing: whether a hand made the input, or a script`},
+		{"load that was not seen", "- type:", "- navigate: {tab: w/tab 2, page: form.html}\n      - type:", `type-one: no effect is expected of navigate-3, and no refusal: want {page: w/tab 2, loaded: form.html}`},
+		{"click that was not seen", "- type:", "- click: {on: 's/button \"Save\"', route: dom_event}\n      - type:", `no effect is expected of click-3, and no refusal: want {page: w/tab 1, control: save, event: click, trusted: false}`},
+		{"consequence that was not seen", "- type:", "- click: {on: 's/button \"Save\"', route: keyboard}\n      - type:", `no effect is expected of click-3, and no refusal: want {page: w/tab 1, control: saved, value: ...}, for that is what form.html says its save does`},
+		{"clicks that are not counted", good[strings.Index(good, "- type"):strings.Index(good, "      elsewhere")], `- click: {on: 's/button "Save"', route: keyboard}
+      - click: {on: 's/button "Save"', route: keyboard}
+    expect:
+      effect: [{page: w/tab 1, control: save, event: click, trusted: true}, {page: w/tab 1, control: saved, value: saved 2 times}]
+`, `type.yaml:15: rows[0].expect.effect[0]: type-one: the effect's count is 1, and the row's steps bring it about 2 times: want {page: w/tab 1, control: save, event: click, count: 2, trusted: true}`},
+		{"click that cannot be trusted", good[strings.Index(good, "- type"):strings.Index(good, "      elsewhere")], `- click: {on: 's/button "Save"', route: dom_event}
+    expect:
+      effect: [{page: w/tab 1, control: save, event: click, trusted: true}, {page: w/tab 1, control: saved, value: saved 1 time}]
+`, `type.yaml:14: rows[0].expect.effect[0].trusted: type-one: by the route of click-3 the page sees trusted: false`},
+		{"silence alone", good[strings.Index(good, "      - snapshot"):strings.Index(good, "    budget")], "      - wait: {quiet: 1s}\n    expect: {elsewhere: silent}\n", `type-one: silence alone proves nothing: expect an effect, a refusal, a bind or a snapshot, too`},
+		{"list that nobody uses", "- type:", "- snapshot: {tab: w/tab 1, as: idle}\n      - type:", `type-one: nothing uses what snapshot-3 lists, and nothing is expected of it: a snapshot, or a refusal`},
+		{"tab whose closing nobody looks at", "- type:", "- close_tab: {tab: w/tab 2}\n      - type:", `type-one: no receipt is expected of close_tab-3: want receipt: {of: close_tab-3, effect: confirmed, side_effects: {closed_context: ..., closed_window: ...}}`},
+		{"receipt without trust", ", trust: trusted_input}]", "}]", `type.yaml:16: rows[0].expect.receipt[0]: type-one: trust is missing in the receipt of act: want effect: [confirmed, unverifiable], route: trusted_input, trust: trusted_input`},
 		// Axes.
 		{"dead exclusion", "    launch: shared", "    axes: {x: [a, b]}\n    exclude: [{x: c}]\n    launch: shared", `type.yaml:8: rows[0].exclude[0]: excludes nothing: no combination has these values`},
 		{"all excluded", "    launch: shared", "    axes: {x: [a]}\n    exclude: [{x: a}]\n    launch: shared", `type.yaml:3: rows[0]: every combination is excluded`},

@@ -131,7 +131,7 @@ func TestPlan_twin_keeps_what_was_expected_before(t *testing.T) {
 	text := strings.NewReplacer("route: trusted_input, delivery", "route: dom_event, delivery", `text: "Ada", name: act}`, `text: "Ada", route: dom_event, name: act}
       - navigate: {tab: w/tab 1, page: other.html}
       - end_session: {}`, "effect: [{page", "effect: [{page: w/tab 1, loaded: other.html}, {page", "elsewhere: silent", `elsewhere: silent
-      bind: [{of: bind-1, quality: exact}]
+      bind: [{of: bind-1, quality: exact, tabs: 2}]
       snapshot: [{of: snapshot-2, has: [{role: textbox, name: Full name}]}]`).Replace(good)
 	m, err := matrix.Load(with(t, map[string]string{rowFile: text}), table)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -46,6 +46,11 @@ type Requirement struct {
 	Codes []engine.Code
 	// Aspects are the parts that rows must name one of; empty when the requirement has no parts.
 	Aspects []string
+	// Expects are the kinds of expectation that every row of it carries, beyond what follows from the row's steps.
+	Expects []string
+	// Receipts are the verbs whose receipts every row of it states, and SideEffects the flags that those receipts state.
+	Receipts    []string
+	SideEffects []string
 	// Products and Environments narrow where it applies; empty means everywhere.
 	Products     []engine.Product
 	Environments []EnvironmentID
@@ -56,13 +61,17 @@ var (
 	aspectForm      = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
 )
 
+// kinds are what a requirement can ask of every row of it: bind and snapshot of each step that is one; active and within of each entry that can
+// state it; the others once a row.
+var kinds = []string{"bind", "active", "snapshot", "profile", "generation", "rounds", "refusal", "within", "probes", "forged"}
+
 func readRequirements(top strict.Node, environments []string) []Requirement {
 	o := top.Object("format", "requirements")
 	o.Need("format").Enum(RequirementsFormat)
 	seen := map[RequirementID]bool{}
 	var all []Requirement
 	for _, n := range o.Need("requirements").List() {
-		f := n.Object("id", "claim", "duty", "must", "reason", "source", "codes", "aspects", "applies")
+		f := n.Object("id", "claim", "duty", "must", "reason", "source", "codes", "aspects", "expects", "receipts", "side_effects", "applies")
 		id := f.Need("id")
 		req := Requirement{
 			ID:     RequirementID(id.Text()),
@@ -96,6 +105,12 @@ func readRequirements(top strict.Node, environments []string) []Requirement {
 				a.Bad("%q occurs twice", word)
 			}
 			req.Aspects = append(req.Aspects, word)
+		}
+		req.Expects = f.Get("expects").Words(kinds...)
+		req.Receipts = f.Get("receipts").Words(verbNames()...)
+		req.SideEffects = f.Get("side_effects").Words(sideEffects...)
+		if len(req.SideEffects) > 0 && len(req.Receipts) == 0 {
+			f.Get("side_effects").Bad("receipts is missing: whose receipts state them")
 		}
 		if applies := f.Get("applies"); applies.Exists() {
 			a := applies.Object("products", "environments")

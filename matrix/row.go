@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/engine-acceptance/acceptance/engine"
+	"github.com/engine-acceptance/acceptance/fixtures/pages"
 	"github.com/engine-acceptance/acceptance/matrix/strict"
 )
 
@@ -76,6 +77,7 @@ type reader struct {
 	environments []string
 	features     []string
 	triggers     Triggers
+	pages        pages.Set
 	// stems remembers where each stem was first used, over all files.
 	stems map[string]string
 	rows  []Row
@@ -359,8 +361,8 @@ func (r *reader) row(o strict.Object, stem string, axes map[string]string, claim
 	for _, e := range o.Get("environments").Words(r.environments...) {
 		row.Environments = append(row.Environments, EnvironmentID(e))
 	}
-	row.Desk = desk(o.Get("desk"), row.Launch)
-	scope := newScope(&row)
+	row.Desk = r.desk(o.Get("desk"), row.Launch)
+	scope := newScope(&row, r.pages)
 	r.steps(o.Need("steps"), scope)
 	if only := row.Only; only == OnlyUndeclared {
 		if o.Get("expect").Exists() {
@@ -369,7 +371,7 @@ func (r *reader) row(o strict.Object, stem string, axes map[string]string, claim
 	} else {
 		if expect := o.Need("expect"); expect.Exists() {
 			r.expect(expect, scope)
-			scope.checkExpect(expect)
+			r.cover(expect, scope)
 		}
 	}
 	scope.checkNeeds(o.Get("needs"))
@@ -394,7 +396,7 @@ func needs(n strict.Node) *engine.Capability {
 }
 
 // desk reads the arrangement. A row that launches through the harness and names no window gets one with a blank page.
-func desk(n strict.Node, launch Launch) DeskPlan {
+func (r *reader) desk(n strict.Node, launch Launch) DeskPlan {
 	o := n.Object("windows", "person", "decoys")
 	plan := DeskPlan{Person: PersonCovers}
 	if person := o.Get("person"); person.Exists() {
@@ -409,7 +411,7 @@ func desk(n strict.Node, launch Launch) DeskPlan {
 		o.Get("windows").Bad("launch none: nothing is arranged, the row's steps open every window")
 	}
 	for i, item := range items {
-		plan.Windows = append(plan.Windows, window(item, i))
+		plan.Windows = append(plan.Windows, r.window(item, i))
 	}
 	if launch != LaunchNone && len(items) == 0 {
 		plan.Windows = []WindowPlan{{Opened: "launch", Tabs: []TabPlan{{Page: "blank.html", Visible: true}}}}
@@ -417,7 +419,7 @@ func desk(n strict.Node, launch Launch) DeskPlan {
 	return plan
 }
 
-func window(n strict.Node, index int) WindowPlan {
+func (r *reader) window(n strict.Node, index int) WindowPlan {
 	o := n.Object("opened", "bounds", "tabs")
 	w := WindowPlan{Opened: "launch"}
 	if index > 0 {
@@ -438,7 +440,7 @@ func window(n strict.Node, index int) WindowPlan {
 	visible := -1
 	for i, item := range tabs.List() {
 		t := item.Object("page", "title", "visible")
-		tab := TabPlan{Page: page(t.Need("page"))}
+		tab := TabPlan{Page: page(t.Need("page"), r.pages)}
 		if title := t.Get("title"); title.Exists() {
 			tab.Title = title.Text()
 			if _, err := Variables(tab.Title); err != nil {
@@ -463,10 +465,18 @@ func window(n strict.Node, index int) WindowPlan {
 	return w
 }
 
-func page(n strict.Node) string {
+// page reads the name of a fixture page.
+func page(n strict.Node, known pages.Set) string {
 	s := n.String()
-	if s != "" && !pageForm.MatchString(s) {
+	if s == "" {
+		return ""
+	}
+	if !pageForm.MatchString(s) {
 		n.Bad("%q is no fixture page; want a name such as form.html", bounded(s))
+		return ""
+	}
+	if _, ok := known[s]; !ok {
+		n.Bad("there is no fixture page %q%s", bounded(s), strict.Hint(s, known.Names()))
 		return ""
 	}
 	return s

@@ -112,7 +112,7 @@ func Schema() []byte {
 			"side_effects": closed(nil, flags),
 		})),
 		"refusal": oneOrMore(closed([]string{"of", "trigger"}, object{
-			"of": text("the step"), "trigger": text("the entry of the refusal table; it gives the code"), "code": words(engine.Codes), "detail": closed(nil, detail),
+			"of": text("the step"), "trigger": text("the entry of the refusal table; it gives the code"), "detail": closed(nil, detail),
 			"within": duration,
 		})),
 		"bind": oneOrMore(closed([]string{"of", "quality"}, object{

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/engine-acceptance/acceptance/engine"
+	"github.com/engine-acceptance/acceptance/fixtures/pages"
 	"github.com/engine-acceptance/acceptance/matrix/strict"
 )
 
@@ -30,6 +31,7 @@ type place struct {
 // scope is what is known while the steps of a row are read, in order.
 type scope struct {
 	row   *Row
+	pages pages.Set
 	names map[string]named
 	order []string
 	steps map[string]int
@@ -39,6 +41,11 @@ type scope struct {
 	// touched is the tab that each step acts on.
 	touched map[int]place
 	bound   map[string]bool
+	// stepNode and the others are where each step and each entry of an expectation stands.
+	stepNode                                                     []strict.Node
+	effectNode, receiptNode, refusalNode, bindNode, snapshotNode []strict.Object
+	// unresolved says that a step names something that is not there: what the row uses is then not known.
+	unresolved bool
 	// launches counts prepare steps: after one, window 1 is the new browser's, with one tab.
 	launches int
 }
@@ -48,8 +55,8 @@ type givenName struct {
 	node strict.Node
 }
 
-func newScope(row *Row) *scope {
-	return &scope{row: row, names: map[string]named{}, steps: map[string]int{}, used: map[string]bool{}, touched: map[int]place{}, bound: map[string]bool{}}
+func newScope(row *Row, known pages.Set) *scope {
+	return &scope{row: row, pages: known, names: map[string]named{}, steps: map[string]int{}, used: map[string]bool{}, touched: map[int]place{}, bound: map[string]bool{}}
 }
 
 func (s *scope) known(kinds ...NameKind) []string {
@@ -75,6 +82,7 @@ func (r *reader) steps(n strict.Node, s *scope) {
 	}
 	for i, item := range items {
 		step := s.step(item, i)
+		s.stepNode = append(s.stepNode, item)
 		s.row.Steps = append(s.row.Steps, step)
 	}
 }
@@ -175,9 +183,7 @@ func (s *scope) field(n strict.Node, f Field, index int) (any, func()) {
 	switch f.Kind {
 	case FieldText:
 		text := n.String()
-		if _, err := Variables(text); err != nil {
-			n.Bad("%s", err)
-		}
+		s.variables(n, text)
 		return text, nil
 	case FieldInt:
 		return n.Int(f.Low, f.High), nil
@@ -192,7 +198,7 @@ func (s *scope) field(n strict.Node, f Field, index int) (any, func()) {
 		}
 		return word, nil
 	case FieldPage:
-		return page(n), nil
+		return page(n, s.pages), nil
 	case FieldWindow:
 		number := n.Int(1, 8)
 		if most := s.windows(); number > most {
@@ -221,6 +227,7 @@ func (s *scope) field(n strict.Node, f Field, index int) (any, func()) {
 	case FieldUse:
 		name := n.Text()
 		if got, ok := s.names[name]; name != "" && (!ok || got.kind != f.Names) {
+			s.unresolved = true
 			n.Bad("no %s is named %q yet%s", f.Names, bounded(name), strict.Hint(name, s.known(f.Names)))
 		} else if f.Names == NameTarget {
 			s.touched[index] = place{window: got.window, launch: got.launch}
@@ -242,6 +249,7 @@ func (s *scope) field(n strict.Node, f Field, index int) (any, func()) {
 		}
 		got, ok := s.names[ref.Snapshot]
 		if !ok || got.kind != NameSnapshot {
+			s.unresolved = true
 			n.Bad("no snapshot is named %q yet%s", ref.Snapshot, strict.Hint(ref.Snapshot, s.known(NameSnapshot)))
 		}
 		s.touched[index] = got.tab
@@ -259,12 +267,18 @@ func (s *scope) field(n strict.Node, f Field, index int) (any, func()) {
 	return nil, nil
 }
 
-// variables checks the texts inside raw arguments.
+// variables checks a text, or those inside raw arguments.
 func (s *scope) variables(n strict.Node, value any) {
 	switch v := value.(type) {
 	case string:
-		if _, err := Variables(v); err != nil {
+		vars, err := Variables(v)
+		if err != nil {
 			n.Bad("%s", err)
+		}
+		for _, one := range vars {
+			if _, ok := s.pages[one.Name]; one.Kind == "page" && !ok {
+				n.Bad("there is no fixture page %q%s", one.Name, strict.Hint(one.Name, s.pages.Names()))
+			}
 		}
 	case []any:
 		for _, item := range v {
@@ -300,12 +314,14 @@ func (s *scope) tab(n strict.Node) (string, place) {
 			if ok && got.kind == NameTarget {
 				hint = fmt.Sprintf("; %s is a window, name its tab: \"%s/tab 1\"", ref.Name, ref.Name)
 			}
+			s.unresolved = true
 			n.Bad("no tab is named %q yet%s", ref.Name, hint)
 		}
 		return text, got.tab
 	}
 	got, ok := s.names[ref.Target]
 	if !ok || got.kind != NameTarget {
+		s.unresolved = true
 		n.Bad("no bound window is named %q yet%s", ref.Target, strict.Hint(ref.Target, s.known(NameTarget)))
 		return text, place{}
 	}

@@ -66,8 +66,11 @@ type Verb struct {
 	// Action is the capability family that the verb exercises; empty when it exercises none.
 	Action engine.Action
 	// Route is the route when the step names none.
-	Route  engine.Route
-	Fields []Field
+	Route engine.Route
+	// KeepsPages says that the verb leaves every page as it is. One that neither acts on a page by its Action nor keeps them may have changed any,
+	// and what a row must expect of controls used after it is known less exactly.
+	KeepsPages bool
+	Fields     []Field
 	// OneOf are groups of fields of which exactly one must be there.
 	OneOf [][]string
 }
@@ -108,20 +111,20 @@ const (
 // Verbs is the closed list of verbs, in the order of the documentation. Every step may also have a name. Steps that stand beside each other
 // form a group: their calls are in flight at once, and the window of time of all of them is closed when the last has returned.
 var Verbs = []Verb{
-	{Name: "start_session", Doc: "opens a session of the engine", Operation: engine.OpSessionStart, Fields: []Field{
+	{Name: "start_session", Doc: "opens a session of the engine", KeepsPages: true, Operation: engine.OpSessionStart, Fields: []Field{
 		{Name: "as", Kind: FieldNew, Names: NameSession, Required: true, Doc: "the name of the session"},
 	}},
-	{Name: "end_session", Doc: "ends a session, and with it everything minted in it", Operation: engine.OpSessionEnd, Fields: []Field{inSession}},
-	{Name: "prepare", Doc: "has the engine launch a browser of its own", Operation: engine.OpPrepare, Fields: []Field{
+	{Name: "end_session", Doc: "ends a session, and with it everything minted in it", KeepsPages: true, Operation: engine.OpSessionEnd, Fields: []Field{inSession}},
+	{Name: "prepare", Doc: "has the engine launch a browser of its own", KeepsPages: true, Operation: engine.OpPrepare, Fields: []Field{
 		{Name: "profile", Kind: FieldEnum, Words: []string{string(engine.PostureIsolatedNew), string(engine.PostureIsolatedNamed)}, Required: true, Doc: "the profile posture"},
 		inSession,
 	}},
-	{Name: "attach", Doc: "asks the engine to attach to a program of the person that runs as a decoy", Operation: engine.OpPrepare, Fields: []Field{
+	{Name: "attach", Doc: "asks the engine to attach to a program of the person that runs as a decoy", KeepsPages: true, Operation: engine.OpPrepare, Fields: []Field{
 		{Name: "product", Kind: FieldEnum, Words: decoys, Required: true, Doc: "the decoy, one of the row's desk"},
 		{Name: "window", Kind: FieldEnum, Words: []string{"real", "impossible"}, Required: true, Doc: "its own window, or an id that no window has"},
 		inSession,
 	}},
-	{Name: "bind", Doc: "binds a window of the desk", Operation: engine.OpState, Fields: []Field{
+	{Name: "bind", Doc: "binds a window of the desk", KeepsPages: true, Operation: engine.OpState, Fields: []Field{
 		{Name: "window", Kind: FieldWindow, Required: true, Doc: "the window's number on the desk, from 1"},
 		{Name: "as", Kind: FieldNew, Names: NameTarget, Required: true, Doc: "the name of the bound window"},
 		inSession, times, callers, beside,
@@ -157,7 +160,7 @@ var Verbs = []Verb{
 	{Name: "close_tab", Doc: "closes a tab", Operation: engine.OpContext, Action: engine.ActionContextClose, Route: engine.RouteEngine, Fields: []Field{
 		{Name: "tab", Kind: FieldTab, Required: true, Doc: "the tab"}, inSession,
 	}},
-	{Name: "call", Doc: "calls any tool of the engine with raw arguments, for refusal rows", Fields: []Field{
+	{Name: "call", Doc: "calls any tool of the engine with raw arguments, for refusal rows", KeepsPages: true, Fields: []Field{
 		{Name: "operation", Kind: FieldEnum, Words: texts(engine.Operations), Required: true, Doc: "the tool"},
 		{Name: "target", Kind: FieldUse, Names: NameTarget, Doc: "fills target_id"},
 		{Name: "tab", Kind: FieldTab, Doc: "fills target_id and tab_id"},
@@ -165,17 +168,17 @@ var Verbs = []Verb{
 		{Name: "args", Kind: FieldArgs, Doc: "arguments as they are; they win over what other fields fill"},
 		inSession, times, callers, beside,
 	}},
-	{Name: "cut", Doc: "cuts a connection of the engine from outside", Fields: []Field{
+	{Name: "cut", Doc: "cuts a connection of the engine from outside", KeepsPages: true, Fields: []Field{
 		{Name: "connection", Kind: FieldEnum, Words: []string{"browser"}, Required: true, Doc: "the connection between engine and browser"},
 		beside,
 	}},
-	{Name: "kill", Doc: "kills the engine's process with SIGKILL and looks at what is left of its browsers", Fields: []Field{
+	{Name: "kill", Doc: "kills the engine's process with SIGKILL and looks at what is left of its browsers", KeepsPages: true, Fields: []Field{
 		{Name: "process", Kind: FieldEnum, Words: []string{"engine"}, Required: true, Doc: "whose process"},
 	}},
-	{Name: "wait", Doc: "waits until nothing happened for a time", Fields: []Field{
+	{Name: "wait", Doc: "waits until nothing happened for a time", KeepsPages: true, Fields: []Field{
 		{Name: "quiet", Kind: FieldDuration, Required: true, Doc: "the quiet time"},
 	}},
-	{Name: "report_forged", Doc: "posts a false page report to the fixture server, from a process that is not the browser", Fields: []Field{
+	{Name: "report_forged", Doc: "posts a false page report to the fixture server, from a process that is not the browser", KeepsPages: true, Fields: []Field{
 		{Name: "page", Kind: FieldTab, Required: true, Doc: "the tab that the report pretends to come from"},
 		{Name: "control", Kind: FieldText, Required: true, Doc: "the control that it names"},
 		{Name: "value", Kind: FieldText, Required: true, Doc: "the value that it claims"},

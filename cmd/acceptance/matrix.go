@@ -33,12 +33,13 @@ func matrixCommand(_ context.Context, args []string, std streams) int {
 		std.say("%v", err)
 		return exitUsage
 	}
-	report, err := matrix.Lint(files, table)
+	report, err := matrix.Lint(files, table, nil)
 	if err != nil {
 		fmt.Fprintln(std.err, err)
 		return exitUsage
 	}
-	fmt.Fprintf(std.out, "%s, %s, %s: no problems\n", plural(report.Files, "file"), plural(report.Rows, "row"), plural(report.Requirements, "requirement"))
+	fmt.Fprintf(std.out, "%s, %s, %s: no problems; each of %s is missed when it is taken out\n", plural(report.Files, "file"), plural(report.Rows, "row"),
+		plural(report.Requirements, "requirement"), plural(report.Expectations, "expectation"))
 	fmt.Fprintf(std.out, "without rows: %v\ncore without rows: %v\n", report.Uncovered, report.CoreUncovered)
 	return exitOK
 }

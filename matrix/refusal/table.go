@@ -197,3 +197,16 @@ func (t *Table) Code(trigger string) (engine.Code, bool) {
 	tr, ok := t.triggers[trigger]
 	return tr.Code, ok
 }
+
+// Fields are the detail fields that a refusal of the trigger carries: those with a closed list of values, and the others, sorted.
+func (t *Table) Fields(trigger string) (closed, open []string) {
+	tr := t.triggers[trigger]
+	for _, f := range tr.Fields {
+		if _, ok := tr.Closed[f]; ok {
+			closed = append(closed, f)
+		} else {
+			open = append(open, f)
+		}
+	}
+	return closed, open
+}
