@@ -83,16 +83,21 @@ func removalsOf(name string, data []byte, claim Claim, r *reader) ([]Removal, er
 	}
 	var all []Removal
 	rows := valueAt(root.Content[0], "rows")
-	for i, row := range rows.Content {
+	every := rows.Content
+	for i, row := range every {
 		expect := valueAt(row, "expect")
 		if expect == nil {
 			continue
 		}
 		id := valueAt(row, "id").Value
+		rows.Content = every[i : i+1] // the others say nothing about this one
 		err := each(expect, fmt.Sprintf("rows[%d].expect", i), func(at string, line int) error {
 			found, err := read()
 			// Who takes an expectation out takes the name of its step out, too.
 			found = slices.DeleteFunc(found, func(p strict.Problem) bool { return strings.HasPrefix(p.Message, namedForNothing) })
+			for k := range found {
+				found[k].Path = strings.Replace(found[k].Path, "rows[0]", fmt.Sprintf("rows[%d]", i), 1)
+			}
 			all = append(all, Removal{Row: id, Path: at, File: name, Line: line, Problems: found})
 			return err
 		})
