@@ -8,6 +8,35 @@ import (
 	"github.com/engine-acceptance/acceptance/matrix"
 )
 
+// request is what run, plan and mutants ask for.
+type request struct {
+	engine string
+	// rows are globs over rows and requirements; nil asks for every row.
+	rows []string
+}
+
+// planOf makes the plan of a request.
+func planOf(m *matrix.Matrix, r request) (*matrix.Plan, error) {
+	file, err := m.EngineFile(r.engine)
+	if err != nil {
+		return nil, err
+	}
+	return m.Plan(matrix.PlanRequest{Engine: file.Name, Product: file.Products[0].Product, Environment: environmentOf(file), Select: r.rows})
+}
+
+// loadPlan reads the built-in data and makes the plan of a request. When it cannot, it says why, and the answer is false.
+func loadPlan(std streams, r request) (*matrix.Matrix, *matrix.Plan, bool) {
+	m, err := load()
+	if err == nil {
+		var plan *matrix.Plan
+		if plan, err = planOf(m, r); err == nil {
+			return m, plan, true
+		}
+	}
+	std.say("%v", err)
+	return nil, nil, false
+}
+
 // planCommand prints what would be run, and which requirements have no rows.
 func planCommand(_ context.Context, args []string, std streams) int {
 	f := newFlags("plan", std)
@@ -17,14 +46,8 @@ func planCommand(_ context.Context, args []string, std streams) int {
 	if !f.parse(args, 0, 0) {
 		return exitUsage
 	}
-	m, err := load()
-	if err != nil {
-		std.say("%v", err)
-		return exitUsage
-	}
-	plan, err := planOf(m, request{*engineName, *rows})
-	if err != nil {
-		std.say("%v", err)
+	m, plan, ok := loadPlan(std, request{*engineName, *rows})
+	if !ok {
 		return exitUsage
 	}
 	if *asJSON {

@@ -24,22 +24,6 @@ import (
 	"github.com/engine-acceptance/acceptance/suites/host"
 )
 
-// request is what run and plan are asked for.
-type request struct {
-	engine string
-	// rows are globs, comma-separated; nil asks for every row.
-	rows []string
-}
-
-// planOf makes the plan of a request.
-func planOf(m *matrix.Matrix, r request) (*matrix.Plan, error) {
-	file, err := m.EngineFile(r.engine)
-	if err != nil {
-		return nil, err
-	}
-	return m.Plan(matrix.PlanRequest{Engine: file.Name, Product: file.Products[0].Product, Environment: environmentOf(file), Select: r.rows})
-}
-
 // environmentOf is the environment that this process can give: as an ordinary user engine and browsers have our own uid, which is an
 // environment of its own because the engine's separation from the bundle is then not enforced by the kernel.
 func environmentOf(file *matrix.EngineFile) matrix.EnvironmentID {
@@ -104,14 +88,8 @@ func runCommand(ctx context.Context, args []string, std streams) int {
 	if !f.parse(args, 0, 0) {
 		return exitUsage
 	}
-	m, err := load()
-	if err != nil {
-		std.say("%v", err)
-		return exitUsage
-	}
-	plan, err := planOf(m, request{*engineName, *rows})
-	if err != nil {
-		std.say("%v", err)
+	_, plan, ok := loadPlan(std, request{*engineName, *rows})
+	if !ok {
 		return exitUsage
 	}
 	cfg, code := runConfig(*plan, *engineName, *key, std)
