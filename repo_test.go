@@ -25,6 +25,7 @@ import (
 	"github.com/engine-acceptance/acceptance/fixtures"
 	"github.com/engine-acceptance/acceptance/matrix"
 	"github.com/engine-acceptance/acceptance/matrix/refusal"
+	"github.com/engine-acceptance/acceptance/recorder/desktop"
 	"github.com/engine-acceptance/acceptance/suites/steps"
 )
 
@@ -562,5 +563,23 @@ func TestText_is_finished_and_names_no_machine(t *testing.T) {
 				t.Errorf("%s:%d says %q", name, i+1, found)
 			}
 		}
+	}
+}
+
+// The guard and the judge share no code, so each has its own list of what breaks the desk: they must be the same.
+func TestDesk_reasons_of_guard_and_judge_agree(t *testing.T) {
+	g := NewWithT(t)
+	guard := map[evidence.Reason]matrix.RequirementID{}
+	for reason, requirement := range desktop.Requirements() {
+		if requirement == "" {
+			g.Expect(evidence.Reason(reason)).To(Equal(evidence.ReadDisclosed), "what breaks nothing is disclosed, or not there")
+			continue
+		}
+		guard[evidence.Reason(reason)] = matrix.RequirementID(requirement)
+	}
+	g.Expect(guard).To(Equal(evidence.DeskReasons()))
+	g.Expect(len(guard)).To(BeNumerically(">", 20))
+	for reason := range guard {
+		g.Expect(evidence.EngineAnswers(reason)).To(BeTrue(), string(reason))
 	}
 }

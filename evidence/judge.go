@@ -27,12 +27,16 @@ const (
 )
 
 // requiredChannels are the guard channels that every row needs alive (design section 6).
-var requiredChannels = []string{"core", "input", "record", "selection", "output", "bus", "accessibility", "sentinel"}
+var requiredChannels = []string{"core", "input", "record", "selection", "output", "properties", "bus", "accessibility", "sentinel"}
 
 // requiredControls are the kinds that the controls process must have committed, and every guard seen, around each row.
 var requiredControls = []Reason{ReasonFocusLeft, ReasonStackingChanged, ReasonCoverChanged, ReasonPointerMoved, ReasonPointerWarped, ReasonPointerGrabbed,
 	ReasonInputLeaked, ReasonInputForged, ReasonWindowAbovePerson, ReasonUrgencyRaised, ReasonOpacityChanged, ReasonClipboardTaken, ReasonPrimaryTaken,
 	ReasonKeyboardGrabbed, ReasonHotkeyGrabbed, ReasonServerGrabbed, ReasonBusAction, ReasonAccessAction, ReadDisclosed}
+
+// requiredOnce are the kinds that must have been committed, and seen, once on the desk that carried the row out: the window manager takes a while over
+// them. output_changed is the request and its event; as a violation it has the reason workspace_changed.
+var requiredOnce = []string{string(ReasonKeymapChanged), string(ReasonMasterAdded), string(ReasonWorkspaceChanged), "output_changed"}
 
 // Judge says what the observations of one attempt mean for one contract. It is pure: it reads nothing else, keeps nothing, and the order
 // of its findings depends on its input alone. Nothing seen is never a pass.
@@ -228,17 +232,28 @@ func (j *judgement) guards() {
 		for _, missed := range o.Controls.Missed {
 			j.add("J2", ReasonControlMissed, o, "control %q %s the row was committed and not seen", missed, o.Controls.When)
 		}
-		for _, want := range requiredControls {
-			if !slices.Contains(o.Controls.Committed, string(want)) {
+		for _, want := range wantedControls(o.Controls.When) {
+			if !slices.Contains(o.Controls.Committed, want) {
 				j.add("J2", ReasonControlMissed, o, "control %q %s the row was not committed", want, o.Controls.When)
 			}
 		}
 	}
-	for _, when := range []string{"before", "after"} {
+	for _, when := range []string{"desk", "before", "after"} {
 		if !rounds[when] {
 			j.add("J2", ReasonControlMissed, j.end(), "no round of controls %s the row", when)
 		}
 	}
+}
+
+func wantedControls(when string) []string {
+	if when == "desk" {
+		return requiredOnce
+	}
+	var out []string
+	for _, r := range requiredControls {
+		out = append(out, string(r))
+	}
+	return out
 }
 
 // preconditions: a row proves what it rests on, or was not exercised.

@@ -26,8 +26,8 @@ func (j *judgement) desk() {
 			j.add("J5", ReasonEnvironmentFault, o, "a process that is neither engine, browser nor ours did %s (%s)", d.Reason, d.Request)
 			continue
 		}
-		if reasonClass[d.Reason] != classEngine {
-			j.add("J1", ReasonObservationsBad, o, "desk event with reason %q, which is no violation of the desk", d.Reason)
+		if want, known := deskReasons[d.Reason]; !known || want != d.Requirement {
+			j.add("J1", ReasonObservationsBad, o, "desk event with reason %q under %s, which is no violation of the desk", d.Reason, d.Requirement)
 			continue
 		}
 		j.add(d.Requirement, d.Reason, o, "%s by %s on the %s window (%s, seen by %s)", d.Reason, d.Actor, d.Window, d.Request, d.Channel)

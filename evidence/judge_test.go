@@ -91,7 +91,8 @@ func frame(c matrix.Contract, own ...Observation) []Observation {
 	for _, r := range requiredControls {
 		kinds = append(kinds, string(r))
 	}
-	obs := []Observation{{Kind: KindBegin, Begin: &Begin{Row: c.ID, Attempt: 1}}, {Kind: KindControls, Controls: &Controls{When: "before", Committed: kinds}},
+	obs := []Observation{{Kind: KindBegin, Begin: &Begin{Row: c.ID, Attempt: 1}}, {Kind: KindControls, Controls: &Controls{When: "desk", Committed: requiredOnce}},
+		{Kind: KindControls, Controls: &Controls{When: "before", Committed: kinds}},
 		{Kind: KindDeclaration, Declaration: &Declaration{Total: true}}}
 	if c.Needs != nil {
 		obs = append(obs, Observation{Kind: KindPrecondition, Precondition: &Precondition{Name: "state", Want: "covered", Got: "covered 1.00", Met: true}})

@@ -199,7 +199,7 @@ type Desk struct {
 
 // Controls is one round: which kinds were committed by the controls process and which of them every responsible channel saw.
 type Controls struct {
-	// When is "before" or "after".
+	// When is "before" or "after", or "desk" for the kinds that are committed once on a desk.
 	When      string   `json:"when"`
 	Committed []string `json:"committed"`
 	Missed    []string `json:"missed,omitempty"`

@@ -1,5 +1,11 @@
 package evidence
 
+import (
+	"maps"
+
+	"github.com/engine-acceptance/acceptance/matrix"
+)
+
 // class says who answers for a reason. It decides the outcome of a row and the weight of a finding in a decision.
 type class int
 
@@ -48,6 +54,20 @@ var reasonClass = map[Reason]class{
 	ReasonMaskBroken: classHarness, ReasonTooFewSeen: classHarness, ReasonRowCut: classHarness, ReasonHarnessFault: classHarness,
 	ReasonObservationsBad: classHarness,
 }
+
+// deskReasons are the violations of the desk, each with the requirement that it breaks. The guard has its own list; a test holds that both agree.
+var deskReasons = map[Reason]matrix.RequirementID{
+	ReasonFocusLeft: "D1", ReasonStackingChanged: "D2", ReasonCoverChanged: "D2",
+	ReasonPointerMoved: "D3", ReasonPointerWarped: "D3", ReasonPointerGrabbed: "D3", ReasonMasterAdded: "D3",
+	ReasonInputLeaked: "D4", ReasonInputForged: "D4",
+	ReasonWindowAbovePerson: "D5", ReasonUrgencyRaised: "D5", ReasonWorkspaceChanged: "D5", ReasonOpacityChanged: "D5",
+	ReasonClipboardTaken: "D6", ReasonPrimaryTaken: "D6", ReasonKeymapChanged: "D6", ReasonKeyboardGrabbed: "D6",
+	ReasonHotkeyGrabbed: "D6", ReasonServerGrabbed: "D6",
+	ReasonBusAction: "D8", ReasonAccessAction: "D8",
+}
+
+// DeskReasons lists the violations of the desk, each with the requirement that it breaks.
+func DeskReasons() map[Reason]matrix.RequirementID { return maps.Clone(deskReasons) }
 
 // Reasons lists the closed list, sorted.
 func Reasons() []Reason { return sortedKeys(reasonClass) }

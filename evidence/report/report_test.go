@@ -61,6 +61,8 @@ func observed(c matrix.Contract, plan string, edit func([]evidence.Observation) 
 	prep, back, clean := evidence.PhasePrepare, evidence.PhaseBackground, evidence.PhaseCleanup
 	obs := []evidence.Observation{
 		{MonoNS: at(0), Phase: prep, Kind: evidence.KindBegin, Begin: &evidence.Begin{Row: c.ID, Attempt: 1, Plan: plan}},
+		{MonoNS: at(200), Phase: prep, Step: "before", Kind: evidence.KindControls, Controls: &evidence.Controls{When: "desk", Committed: []string{"keymap_changed", "master_added", "workspace_changed",
+			"output_changed"}, TookNS: 9e8}},
 		{MonoNS: at(200), Phase: prep, Step: "before", Kind: evidence.KindControls, Controls: &evidence.Controls{When: "before", Committed: controlKinds, TookNS: 7e6}},
 		{MonoNS: at(250), Phase: prep, Step: "arrange", Kind: evidence.KindDeclaration, Declaration: &evidence.Declaration{Total: true}},
 		{MonoNS: at(260), Phase: prep, Step: "act", Kind: evidence.KindPrecondition, Precondition: &evidence.Precondition{Name: "state", Want: "covered", Got: "covered 1.000", Met: true}},
@@ -75,7 +77,7 @@ func observed(c matrix.Contract, plan string, edit func([]evidence.Observation) 
 		{MonoNS: at(950), Phase: back, Kind: evidence.KindPerson, Person: &evidence.Person{Injected: 20, Received: 20}},
 		{MonoNS: at(1100), Phase: clean, Step: "after", Kind: evidence.KindControls, Controls: &evidence.Controls{When: "after", Committed: controlKinds, TookNS: 7e6}},
 	}
-	for _, ch := range []string{"core", "input", "record", "selection", "output", "bus", "accessibility", "sentinel"} {
+	for _, ch := range []string{"core", "input", "record", "selection", "output", "properties", "bus", "accessibility", "sentinel"} {
 		obs = append(obs, evidence.Observation{MonoNS: at(1110), Phase: clean, Kind: evidence.KindGuard, Guard: &evidence.Guard{Channel: ch, Alive: true, Events: 10}})
 	}
 	obs = append(obs,
@@ -98,7 +100,7 @@ func observed(c matrix.Contract, plan string, edit func([]evidence.Observation) 
 func stolen(obs []evidence.Observation) []evidence.Observation {
 	theft := evidence.Observation{MonoNS: t0 + 660e6, Phase: evidence.PhaseBackground, Step: "act", Kind: evidence.KindDesk, Desk: &evidence.Desk{EventNS: t0 + 660e6, Requirement: "D1",
 		Reason: evidence.ReasonFocusLeft, Actor: evidence.ActorBrowser, Request: "SetInputFocus", Channel: "record", Window: "person", InFlight: true}}
-	return append(append(append([]evidence.Observation{}, obs[:7]...), theft), obs[7:]...)
+	return append(append(append([]evidence.Observation{}, obs[:8]...), theft), obs[8:]...)
 }
 
 // lies puts hostile text wherever an engine, a page or a desk can write.
@@ -417,7 +419,7 @@ func TestRender_long_lists_are_cut(t *testing.T) {
 	var b bytes.Buffer
 	obs := observed(in.Plan.Rows[0], in.Plan.Digest, func(obs []evidence.Observation) []evidence.Observation {
 		for range 5000 {
-			o := obs[6]
+			o := obs[7]
 			j := *o.Journal
 			j.Value = strings.Repeat("x", 2000)
 			o.Journal = &j

@@ -388,7 +388,7 @@ func (out *attempt) facts(a explain.Attempt) {
 			if n := len(o.Controls.Missed); n > 0 {
 				text = fmt.Sprintf("%d of %d kinds missed: %v", n, len(o.Controls.Committed), bounded(o.Controls.Missed, 20))
 			}
-			add("Controls", o.Controls.When+" the row", len(o.Controls.Missed) == 0 && len(o.Controls.Committed) > 0, o.Seq, "%s", text)
+			add("Controls", controlsWhen(o.Controls.When), len(o.Controls.Missed) == 0 && len(o.Controls.Committed) > 0, o.Seq, "%s", text)
 		case o.System != nil:
 			add("System", o.System.Fact, o.System.Holds, o.Seq, "%s", cmp.Or(o.System.Detail, strconv.Itoa(o.System.Count)))
 		case o.Declaration != nil:

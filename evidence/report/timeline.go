@@ -165,7 +165,7 @@ func (l *timeline) observed(s scale, obs []evidence.Observation) {
 			}
 			link, sec := s.link(from)
 			l.span(laneControls, span{X: s.x(from), W: max(3, s.x(o.MonoNS)-s.x(from)), Class: class, Link: link, Sec: sec,
-				Title: fmt.Sprintf("%s, controls %s the row: %s committed, %d missed", s.t.when(from), visible(o.Controls.When), explain.Count(len(o.Controls.Committed), "kind"), len(o.Controls.Missed))})
+				Title: fmt.Sprintf("%s, controls %s: %s committed, %d missed", s.t.when(from), visible(controlsWhen(o.Controls.When)), explain.Count(len(o.Controls.Committed), "kind"), len(o.Controls.Missed))})
 		case o.Journal != nil && s.in(o.MonoNS):
 			class := "event"
 			if effects[o.Journal.Type] {
@@ -377,4 +377,12 @@ func (l *timeline) scale(s scale) {
 	for at := zero; at <= s.to; at += every {
 		l.Ticks = append(l.Ticks, tick{s.x(at), strconv.FormatInt((at-zero)/1e9, 10) + " s"})
 	}
+}
+
+// controlsWhen says when a round of controls was.
+func controlsWhen(when string) string {
+	if when == "desk" {
+		return "once on the desk"
+	}
+	return when + " the row"
 }

@@ -16,15 +16,21 @@ import (
 func (l *Log) Barrier(ctx context.Context) (Mark, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.CallBudget)
 	defer cancel()
-	seen := make(chan struct{})
+	// One mark for each recorder: a message, and a property.
+	seen := map[Channel]chan struct{}{Record: make(chan struct{}), Properties: make(chan struct{})}
+	tokens := map[Channel]uint32{}
 	l.mu.Lock()
-	l.token++
-	token := l.token
-	l.marks[token] = seen
+	for ch, c := range seen {
+		l.token++
+		tokens[ch] = l.token
+		l.marks[l.token] = c
+	}
 	l.mu.Unlock()
 	defer func() {
 		l.mu.Lock()
-		delete(l.marks, token)
+		for _, token := range tokens {
+			delete(l.marks, token)
+		}
 		l.mu.Unlock()
 	}()
 	fail := func(ch Channel, err error) (Mark, error) {
@@ -40,7 +46,8 @@ func (l *Log) Barrier(ctx context.Context) (Mark, error) {
 	if err != nil {
 		return fail(Query, err)
 	}
-	if err := q.Send(ctx, x11.SendEvent(l.markWindow, 0, 0, x11.ClientMessageEvent(l.markWindow, marker, token))); err != nil {
+	if err := q.Send(ctx, x11.SendEvent(l.markWindow, 0, 0, x11.ClientMessageEvent(l.markWindow, marker, tokens[Record])),
+		x11.ChangeProperty32(l.markWindow, marker, x11.AtomCardinal, tokens[Properties])); err != nil {
 		return fail(Query, err)
 	}
 	if err := q.Sync(ctx); err != nil {
@@ -63,12 +70,14 @@ func (l *Log) Barrier(ctx context.Context) (Mark, error) {
 			return fail(ch, context.Cause(ctx))
 		}
 	}
-	select {
-	case <-seen:
-	case <-l.conns[Record].Done():
-		return fail(Record, l.conns[Record].Err())
-	case <-ctx.Done():
-		return fail(Record, context.Cause(ctx))
+	for _, ch := range []Channel{Record, Properties} {
+		select {
+		case <-seen[ch]:
+		case <-l.conns[ch].Done():
+			return fail(ch, l.conns[ch].Err())
+		case <-ctx.Done():
+			return fail(ch, context.Cause(ctx))
+		}
 	}
 	// Questions about processes were asked before this one, and are answered in order.
 	if err := l.conns[Control].Sync(ctx); err != nil {

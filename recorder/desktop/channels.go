@@ -73,11 +73,11 @@ func (l *Log) connect(ctx context.Context) error {
 		switch ch {
 		case Core:
 			h.Event = l.coreEvent
-		case Record:
+		case Record, Properties:
 			limit := x11.SendBuffer() * 3 / 4
 			h.Behind = func(backlog int) {
 				if backlog >= limit {
-					l.overrun(backlog)
+					l.overrun(ch, backlog)
 				}
 			}
 		case Input:
@@ -103,6 +103,7 @@ func (l *Log) connect(ctx context.Context) error {
 		{Selection, x11.ExtFixes, l.startSelection},
 		{Output, x11.ExtRandR, l.startOutput},
 		{Record, x11.ExtRecord, l.startRecord},
+		{Properties, x11.ExtRecord, l.startProperties},
 	}
 	for _, s := range steps {
 		if err := s.start(ctx, l.conns[s.ch]); err != nil {
@@ -271,7 +272,15 @@ func (l *Log) startOutput(ctx context.Context, c *x11.Conn) error {
 }
 
 func (l *Log) startRecord(ctx context.Context, c *x11.Conn) error {
-	return x11.Record(ctx, l.conns[Control], c, l.dec.ranges(), l.recorded)
+	return x11.Record(ctx, l.conns[Control], c, l.dec.ranges(), func(r x11.RecordReply, err error) { l.recorded(Record, r, err) })
+}
+
+// startProperties records the writes of properties over a connection of their own. A browser that gives its window an icon writes several hundred
+// kilobytes at once, over which the server's recorder can lose what comes next; here that is another property write, and never a request of the other
+// kinds, which are all short.
+func (l *Log) startProperties(ctx context.Context, c *x11.Conn) error {
+	return x11.Record(ctx, l.conns[Control], c, []x11.RecordRange{{Core: [2]byte{changeProperty, changeProperty}}},
+		func(r x11.RecordReply, err error) { l.recorded(Properties, r, err) })
 }
 
 func (l *Log) xError(ch Channel, e *x11.XError) {
@@ -296,10 +305,10 @@ func (l *Log) channelLost(ch Channel, err error) {
 // once the recording client's socket was full: FlushClient in os/io.c counts what is to be written before it calls the
 // flush callbacks, and what RECORD appends in that callback is thrown away (seen on 21.1.7 at 100,000 requests a
 // second). While the socket never was full nothing is lost. Events of the other channels are not concerned.
-func (l *Log) overrun(backlog int) {
+func (l *Log) overrun(ch Channel, backlog int) {
 	l.locked(func() {
-		l.health[Record].Overruns++
-		l.put(Event{Channel: Record, Kind: RecordOverrun, Detail: uint32(backlog)}, nil)
+		l.health[ch].Overruns++
+		l.put(Event{Channel: ch, Kind: RecordOverrun, Detail: uint32(backlog)}, nil)
 	})
 }
 
@@ -390,7 +399,7 @@ func (l *Log) outputEvent(e x11.Event) {
 }
 
 // recorded takes one RECORD reply.
-func (l *Log) recorded(r x11.RecordReply, err error) {
+func (l *Log) recorded(ch Channel, r x11.RecordReply, err error) {
 	if err != nil {
 		return // the loss of the channel is told by its connection; an error of the context by Start
 	}
@@ -404,10 +413,10 @@ func (l *Log) recorded(r x11.RecordReply, err error) {
 		switch r.Category {
 		case x11.RecordFromClient:
 			actor := l.actor(r.Client)
-			unread := r.Requests(func(q x11.RecordedRequest) { l.request(q, r.ServerMS, actor) })
+			unread := r.Requests(func(q x11.RecordedRequest) { l.request(ch, q, r.ServerMS, actor) })
 			if unread > 0 {
-				l.health[Record].Errors++
-				l.put(Event{Channel: Record, Kind: GuardError, ServerMS: r.ServerMS, Detail: uint32(unread)}, actor)
+				l.health[ch].Errors++
+				l.put(Event{Channel: ch, Kind: GuardError, ServerMS: r.ServerMS, Detail: uint32(unread)}, actor)
 			}
 		case x11.RecordFromServer:
 			unread := r.DeviceEvents(func(e x11.Event) { l.deviceEvent(e, r.ServerMS) })
@@ -438,8 +447,9 @@ func (l *Log) clientGone(base uint32) {
 
 // request logs one request. Reads and selections of input are logged where they concern the person, the
 // bystander or the root; others are what every client does all day.
-func (l *Log) request(q x11.RecordedRequest, serverMS uint32, actor *client) {
+func (l *Log) request(ch Channel, q x11.RecordedRequest, serverMS uint32, actor *client) {
 	ev := l.dec.request(q)
+	ev.Channel = ch
 	ev.ServerMS = serverMS
 	ev.Role = l.roleOf(ev.Window)
 	theirs := ev.Role == Person || ev.Role == Bystander
@@ -502,11 +512,17 @@ func (l *Log) findMark(r x11.RecordReply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r.Requests(func(q x11.RecordedRequest) {
-		if ev := l.dec.request(q); ev.Atom == atomMarker && ev.Window == l.markWindow {
-			if ch := l.marks[ev.Detail]; ch != nil {
-				delete(l.marks, ev.Detail)
-				close(ch)
-			}
+		ev := l.dec.request(q)
+		if ev.Atom != atomMarker || ev.Window != l.markWindow {
+			return
+		}
+		token := ev.Detail
+		if q.Major == changeProperty {
+			token = q.U32(24 + q.Body() - 4)
+		}
+		if ch := l.marks[token]; ch != nil {
+			delete(l.marks, token)
+			close(ch)
 		}
 	})
 }

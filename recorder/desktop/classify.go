@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -54,6 +55,9 @@ var requirementOf = map[Reason]Requirement{
 	ReasonBusAction: "D8", ReasonAccessAction: "D8",
 	ReasonWindowRead: "",
 }
+
+// Requirements lists every reason with the requirement that it breaks, empty for none.
+func Requirements() map[Reason]Requirement { return maps.Clone(requirementOf) }
 
 const violationsFormat = "acceptance.desk-violations/1"
 

@@ -43,6 +43,7 @@ const (
 	urgencyHint     = 1 << 8 // ICCCM 4.1.2.4, WM_HINTS.flags
 	configureStack  = 0x60   // sibling and stack mode
 	attributeEvents = 0x800  // CWEventMask
+	changeProperty  = 18     // the one request that may be of any size and that every client makes
 )
 
 var atomNames = []string{
@@ -112,6 +113,7 @@ var (
 	randrRequests = []extRequest{
 		{2, "RANDR.SetScreenConfig", ReqOutput, 0}, {7, "RANDR.SetScreenSize", ReqOutput, 4},
 		{12, "RANDR.ConfigureOutputProperty", ReqOutput, 0}, {13, "RANDR.ChangeOutputProperty", ReqOutput, 0},
+		{14, "RANDR.DeleteOutputProperty", ReqOutput, 0},
 		{21, "RANDR.SetCrtcConfig", ReqOutput, 0}, {24, "RANDR.SetCrtcGamma", ReqOutput, 0},
 		{26, "RANDR.SetCrtcTransform", ReqOutput, 0}, {29, "RANDR.SetPanning", ReqOutput, 0},
 		{30, "RANDR.SetOutputPrimary", ReqOutput, 4}, {43, "RANDR.SetMonitor", ReqOutput, 4},
@@ -155,7 +157,7 @@ func (d *decoder) extension(major byte) []extRequest {
 func (d *decoder) ranges() []x11.RecordRange {
 	var out []x11.RecordRange
 	for op := range byte(128) {
-		if _, ok := coreRequests[op]; ok {
+		if _, ok := coreRequests[op]; ok && op != changeProperty {
 			out = append(out, x11.RecordRange{Core: [2]byte{op, op}})
 		}
 	}

@@ -38,10 +38,13 @@ type desk struct {
 	busPID             int
 }
 
-func startProcess(t testing.TB, cmd *exec.Cmd) {
+func startProcess(t testing.TB, cmd *exec.Cmd, as ...func(*syscall.SysProcAttr)) {
 	t.Helper()
 	g := NewWithT(t)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	for _, f := range as {
+		f(cmd.SysProcAttr)
+	}
 	g.Expect(cmd.Start()).To(Succeed())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // may have ended

@@ -10,8 +10,11 @@
 //   - input: XInput 2 raw keys, buttons and motion, and the hierarchy of devices;
 //   - record: RECORD, the requests of every client with the process behind it (X-Resource), and the events that
 //     devices make, each with the request that caused it;
+//   - properties: RECORD, the writes of properties, apart from the others because they may be of any size;
 //   - selection: XFIXES, owners of CLIPBOARD and PRIMARY;
-//   - output: RANDR and SHAPE.
+//   - output: RANDR and SHAPE;
+//   - bus, accessibility: monitors of the session bus and of the accessibility bus, where the desk has them ([Config.Bus]): calls
+//     and directed signals to other programs, with the processes of both (package bus).
 //
 // Use: [Start] before anything that is to be watched runs, [Log.Watch] the person's window, the bystander and the target,
 // [Log.Cover] for the pair, then per step
@@ -28,7 +31,7 @@
 // A lost connection, a full log, a request that could not be read is told ([Log.Health], the kinds
 // channel_lost, events_dropped, record_overrun and guard_error): silence of a guard that is not alive means nothing.
 //
-// What it cannot see: drawing into another client's window, actions that do not pass the X server (D-Bus,
-// accessibility, uinput seen only as raw input), and the process of a client that was gone before the server
+// What it cannot see: drawing into another client's window, actions that pass neither the X server nor these buses
+// (the system bus, uinput seen only as raw input), and the process of a client that was gone before the server
 // could be asked; such events carry PID 0.
 package desktop

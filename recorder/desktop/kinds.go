@@ -198,6 +198,7 @@ const (
 	Output
 	Control
 	Query
+	Properties    // RECORD again, of property writes alone: they may be of any size
 	Bus           // monitor of the session bus
 	Accessibility // monitor of the accessibility bus
 
@@ -206,7 +207,7 @@ const (
 	xChannels = Bus // the channels below it are connections to the X server
 )
 
-var channelNames = [channelCount]string{"none", "core", "input", "record", "selection", "output", "control", "query", "bus", "accessibility"}
+var channelNames = [channelCount]string{"none", "core", "input", "record", "selection", "output", "control", "query", "properties", "bus", "accessibility"}
 
 // String is the name that the log is written with; an unknown value says its number.
 func (c Channel) String() string { return nameOf(channelNames[:], int(c)) }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -64,6 +65,17 @@ var offences = []offence{
 	{"workspace", []Kind{SendWorkspace}, []Kind{WorkspaceChanged}, false},
 	{"urgency", []Kind{ReqUrgency}, nil, false},
 	{"urgency_state", []Kind{SendUrgency}, nil, false},
+	{"grab_button", []Kind{ReqGrabButton}, nil, false},
+	{"barrier", []Kind{ReqCursor}, nil, false},
+	{"output", []Kind{ReqOutput}, []Kind{OutputChanged}, true},
+	{"restack_message", []Kind{SendRestack}, []Kind{StackingChanged}, false},
+	{"move_message", []Kind{SendMoveResize}, []Kind{WindowMoved}, false},
+	{"read_person", []Kind{ReqRead}, nil, true},
+	{"read_shm", []Kind{ReqRead}, nil, true},
+	{"read_composite", []Kind{ReqRead}, nil, true},
+	{"read_property", []Kind{ReqRead}, nil, true},
+	{"listen", []Kind{ReqListen}, nil, false},
+	{"xi_listen", []Kind{ReqListen}, nil, false},
 	{"warp_swapped", []Kind{ReqWarp, DeviceMotion}, nil, true},
 	{"warp_long", []Kind{ReqWarp, DeviceMotion}, nil, true},
 }
@@ -73,7 +85,7 @@ func (o offence) missing(events []Event, pid int) []string {
 	seen := map[Kind]bool{}
 	by := map[Kind]bool{}
 	for _, ev := range events {
-		if r, _ := Violation(ev); r != "" || ev.Kind == WindowMapped || ev.Kind == WindowUnmapped || ev.Kind == ReqMap ||
+		if _, r := Violation(ev); r != "" || ev.Kind == WindowMapped || ev.Kind == WindowUnmapped || ev.Kind == ReqMap ||
 			ev.Kind == RawTestMotion || ev.Kind == RawTestKey || ev.Kind == RawTestButton {
 			seen[ev.Kind] = true
 			by[ev.Kind] = by[ev.Kind] || ev.PID == pid
@@ -96,7 +108,18 @@ func (o offence) missing(events []Event, pid int) []string {
 // times is how often each offence is committed with each hold.
 const times = 100
 
-func TestEveryViolationIsSeen(t *testing.T) {
+func TestEveryViolationIsSeen(t *testing.T) { everyViolation(t, 0, time.Millisecond) }
+
+// The same with both cores loaded by programs that never rest, and no time between do and undo.
+func TestEveryViolationIsSeenUnderLoad(t *testing.T) {
+	for range runtime.NumCPU() {
+		busy := exec.Command("/bin/sh", "-c", "while :; do :; done")
+		startProcess(t, busy)
+	}
+	everyViolation(t, 0)
+}
+
+func everyViolation(t *testing.T, holds ...time.Duration) {
 	g := NewWithT(t)
 	s := startScene(t)
 	v := s.violator(t)
@@ -104,7 +127,7 @@ func TestEveryViolationIsSeen(t *testing.T) {
 	_, err := s.log.Cover(t.Context(), s.target, s.person)
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, o := range offences {
-		holds := []time.Duration{0, time.Millisecond}
+		holds := holds
 		if o.once {
 			holds = holds[:1]
 		}
@@ -299,6 +322,35 @@ func TestHugePropertiesDoNotHideWhatFollows(t *testing.T) {
 	}
 	g.Expect(count[ReqProperty]).To(Equal(20))
 	g.Expect(count[ReqWarp]).To(Equal(2))
+}
+
+// Messages that no program should send neither stop nor blind the guard.
+func TestMalformedMessagesDoNotBlind(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	s := startScene(t)
+	v := s.violator(t)
+	s.restore(t)
+	from, err := s.log.Barrier(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(v.do("malformed 0s")).To(Succeed())
+	to, err := s.log.Barrier(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	warps, sent := 0, 0
+	for _, ev := range s.log.Between(from, to) {
+		switch {
+		case ev.PID == v.pid() && ev.Kind == ReqWarp:
+			warps++
+		case ev.PID == v.pid() && ev.Request == "SendEvent":
+			sent++
+		}
+	}
+	g.Expect(warps).To(Equal(2))
+	g.Expect(sent).To(Equal(3 * 256))
+	for _, h := range s.log.Health() {
+		g.Expect(h.Alive).To(BeTrue(), h.Channel.String())
+		g.Expect(h.Errors).To(BeZero(), h.Channel.String())
+	}
 }
 
 // A client that connects, warps and ends at once is seen each time. Its process is known as long as the server

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -82,7 +83,8 @@ func (o *offender) init(ctx context.Context) (err error) {
 	}
 	o.c.Handle(x11.Handler{Error: func(e *x11.XError) { fmt.Fprintln(os.Stderr, "violator:", e) }})
 	for _, name := range []string{"_NET_ACTIVE_WINDOW", "CLIPBOARD", "_NET_WM_WINDOW_OPACITY", "_NET_CURRENT_DESKTOP", "_NET_WM_STATE",
-		"_NET_WM_STATE_DEMANDS_ATTENTION", "XdndEnter", "WM_PROTOCOLS", "WM_DELETE_WINDOW"} {
+		"_NET_WM_STATE_DEMANDS_ATTENTION", "XdndEnter", "WM_PROTOCOLS", "WM_DELETE_WINDOW", "_NET_RESTACK_WINDOW",
+		"_NET_CLOSE_WINDOW", "_NET_MOVERESIZE_WINDOW"} {
 		if o.atoms[name], err = o.c.Atom(ctx, name); err != nil {
 			return err
 		}
@@ -93,7 +95,7 @@ func (o *offender) init(ctx context.Context) (err error) {
 	if o.fixes, err = o.c.UseFixes(ctx); err != nil {
 		return err
 	}
-	if _, err = o.c.Call(ctx, x11.NewRequest(o.fixes.Major, 0).U32(4, 0)); err != nil { // hiding the cursor is of version 4
+	if _, err = o.c.Call(ctx, x11.NewRequest(o.fixes.Major, 0).U32(5, 0)); err != nil { // hiding the cursor is of version 4, barriers of 5
 		return err
 	}
 	if o.shape, err = o.c.Extension(ctx, x11.ExtShape); err != nil {
@@ -286,6 +288,44 @@ func (o *offender) offend(ctx context.Context, kind string, hold time.Duration) 
 	case "read_person":
 		_, err := c.Call(ctx, x11.NewRequest(73, 2).U32(o.person).I16(0, 0).U16(10, 10).U32(0xffffffff))
 		return err
+	case "read_shm": // MIT-SHM GetImage; the segment need not be there for the request to be made
+		shm, err := c.Extension(ctx, x11.ExtShm)
+		if err != nil {
+			return err
+		}
+		_, err = c.Call(ctx, x11.NewRequest(shm.Major, 4).U32(o.person).I16(0, 0).U16(10, 10).U32(0xffffffff).U8(2, 0, 0, 0).U32(c.NewID(), 0))
+		var refused *x11.XError
+		if errors.As(err, &refused) {
+			return nil
+		}
+		return err
+	case "read_composite":
+		return o.refusable(ctx, x11.NewRequest(o.comp.Major, 6).U32(o.person, c.NewID()))
+	case "read_property":
+		_, err := c.Property(ctx, o.person, x11.AtomWMName, 100)
+		return err
+	case "listen":
+		return both(x11.SelectInput(o.person, x11.MaskKeyPress), x11.SelectInput(o.person, 0))
+	case "xi_listen": // raw keys of everybody, wherever the focus is
+		xs := func(mask uint32) *x11.Request {
+			return x11.NewRequest(o.xi.Major, 46).U32(root).U16(1, 0).U16(1, 1).U32(mask)
+		}
+		return both(xs(1<<x11.XIRawKeyPress), xs(0))
+	case "grab_button": // any click on the root's windows
+		return both(x11.NewRequest(28, 1).U32(root).U16(4).U8(1, 1).U32(0, 0).U8(9, 0).U16(0x8000), x11.NewRequest(29, 9).U32(root).U16(0x8000, 0))
+	case "barrier":
+		id := c.NewID()
+		return both(x11.NewRequest(o.fixes.Major, 31).U32(id, root).U16(640, 0, 640, 800).U32(0).U16(0, 0), x11.NewRequest(o.fixes.Major, 32).U32(id))
+	case "output":
+		return o.output(ctx)
+	case "restack_message":
+		return both(message(o.mine, "_NET_RESTACK_WINDOW", 2, o.person, uint32(x11.Above)), message(o.mine, "_NET_RESTACK_WINDOW", 2, 0, uint32(x11.Below)))
+	case "move_message":
+		return both(message(o.person, "_NET_MOVERESIZE_WINDOW", 10|0x100|0x200|0x2000, 130, 120), message(o.person, "_NET_MOVERESIZE_WINDOW", 10|0x100|0x200|0x2000, 101, 121))
+	case "kill_client": // of a window that is not there: the request alone counts
+		return o.refusable(ctx, x11.NewRequest(113, 0).U32(o.mine|0xffff))
+	case "malformed":
+		return o.malformed(ctx)
 	case "warp_swapped":
 		return o.keep(rawWarp(true, false))
 	case "warp_long":
@@ -312,6 +352,58 @@ func (o *offender) offend(ctx context.Context, kind string, hold time.Duration) 
 		return o.hugeProperty(ctx)
 	}
 	return fmt.Errorf("unknown kind %q", kind)
+}
+
+// refusable sends a request that the server may refuse.
+func (o *offender) refusable(ctx context.Context, r *x11.Request) error {
+	o.c.Handle(x11.Handler{}) // without a word
+	defer o.c.Handle(x11.Handler{Error: func(e *x11.XError) { fmt.Fprintln(os.Stderr, "violator:", e) }})
+	if err := o.c.Send(ctx, r); err != nil {
+		return err
+	}
+	return o.c.Sync(ctx)
+}
+
+// output writes a property of the first output and deletes it.
+func (o *offender) output(ctx context.Context) error {
+	randr, err := o.c.UseRandR(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := o.c.Call(ctx, x11.NewRequest(randr.Major, 8).U32(o.c.Root()))
+	if err != nil {
+		return err
+	}
+	output, name := r.U32(32+4*int(r.U16(16))), o.atoms["XdndEnter"]
+	if err := o.c.Send(ctx, x11.NewRequest(randr.Major, 13).U32(output, name, x11.AtomCardinal).U8(32, 0, 0, 0).U32(1, 1),
+		x11.NewRequest(randr.Major, 14).U32(output, name)); err != nil {
+		return err
+	}
+	return o.c.Sync(ctx)
+}
+
+// malformed sends what nobody should: messages of no format, about no window, of an atom that is not there, events of codes that do not
+// exist, to windows of everybody; and then warps.
+func (o *offender) malformed(ctx context.Context) error {
+	for i := range 256 {
+		event := make([]byte, 32)
+		for j := range event {
+			event[j] = byte(i * (j + 7))
+		}
+		if i%2 == 0 {
+			event[0], event[1] = x11.ClientMessage, byte(i)
+		}
+		for _, w := range []uint32{o.c.Root(), o.target, o.mine} {
+			// The server refuses codes beyond its last event: as an answer to nobody.
+			if err := o.refusable(ctx, x11.SendEvent(w, 0xffffff&^(x11.MaskSubstructure|x11.MaskSubstructureDirect), 0, event)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := o.c.Send(ctx, o.c.WarpPointer(390, 330), o.c.WarpPointer(350, 300)); err != nil {
+		return err
+	}
+	return o.c.Sync(ctx)
 }
 
 func (o *offender) keep(nc net.Conn, err error) error {

@@ -106,6 +106,8 @@ type Attempt struct {
 	run     string
 	commit  string
 	ended   bool
+	// excused counts overruns of the record of property writes during launch and arrangement.
+	excused uint64
 	reads   map[string]bool // what was read of the person's desk, by step, actor, request and window
 	// tap is what the engine wrote during the row, tapOverrun that it was more than the tap keeps, gapNS the longest gap of the harness's own
 	// heartbeat: taken at the row's end, before the next row begins.

@@ -152,6 +152,10 @@ func (a *Attempt) controls(ctx context.Context, when string) error {
 			c.Missed = append(c.Missed, kind)
 		}
 	}
+	if when == "before" {
+		once := a.Stage.Once
+		a.observe(evidence.Observation{Kind: evidence.KindControls, Step: when, Controls: &once})
+	}
 	a.observe(evidence.Observation{Kind: evidence.KindControls, Step: when, Controls: c})
 	a.deskMark = to
 	a.Stage.Log.Release(to)
@@ -177,6 +181,9 @@ func (a *Attempt) guards(overrunsBefore []desktop.ChannelHealth) {
 		g := &evidence.Guard{Channel: h.Channel.String(), Alive: h.Alive && errs == 0, Events: int(h.Events - was.Events), Dropped: int(dropped + overruns)}
 		if !g.Alive || g.Dropped > 0 {
 			g.Reason = fmt.Sprintf("cause %q, %d errors, %d overruns", h.Cause, errs, overruns)
+		}
+		if h.Channel == desktop.Properties && a.excused > 0 {
+			g.Reason += fmt.Sprintf("during launch and arrangement %d property writes or more may have been missed", a.excused)
 		}
 		a.observe(evidence.Observation{Kind: evidence.KindGuard, Guard: g})
 	}

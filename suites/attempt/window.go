@@ -101,6 +101,9 @@ func deskDetail(ev desktop.Event) string {
 	if ev.Kind.IsMessage() {
 		return fmt.Sprintf("%s to %s", ev.Kind, ev.Peer)
 	}
+	if ev.Kind == desktop.CoverChanged {
+		return fmt.Sprintf("the target is covered %.3f now", ev.Fraction)
+	}
 	return fmt.Sprintf("%s detail %d at %d,%d", ev.Kind, ev.Detail, ev.X, ev.Y)
 }
 

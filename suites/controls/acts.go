@@ -143,6 +143,7 @@ func (r *role) commitOnce(ctx context.Context, victim uint32) (Result, error) {
 		{Act{Kind: KeymapChanged, How: "ChangeKeyboardMapping of one key and back"}, r.changeKeymap},
 		{Act{Kind: MasterAdded, How: "XIChangeHierarchy: master added and removed"}, r.addMaster},
 		{Act{Kind: WorkspaceChanged, How: "_NET_CURRENT_DESKTOP to another and back"}, r.changeWorkspace},
+		{Act{Kind: OutputChanged, How: "RandR property of an output written and deleted"}, r.changeOutput},
 	} {
 		do.act.Began = process.Mono()
 		err := do.f(ctx)
@@ -304,6 +305,26 @@ func findDevice(b []byte, name string) (uint16, error) {
 		}
 	}
 	return 0, fmt.Errorf("no device %q", name)
+}
+
+// changeOutput writes a property of the first output and deletes it: nothing that is shown changes.
+func (r *role) changeOutput(ctx context.Context) error {
+	b, err := r.c.Call(ctx, xwire.Req(r.randr, 8).U32(r.c.Root)) // RRGetScreenResources
+	if err != nil {
+		return err
+	}
+	if len(b) < 32 {
+		return errors.New("screen resources are too short")
+	}
+	crtcs, outputs := int(le.Uint16(b[16:])), int(le.Uint16(b[18:]))
+	at := 32 + 4*crtcs
+	if outputs == 0 || len(b) < at+4 {
+		return fmt.Errorf("the screen has %d outputs, want one or more", outputs)
+	}
+	output, name := le.Uint32(b[at:]), r.atoms["_ACCEPTANCE_CONTROL"]
+	return r.c.Send(
+		xwire.Req(r.randr, 13).U32(output, name, 6).U8(32, 0, 0, 0).U32(1, 1), // RRChangeOutputProperty: CARDINAL, one of 32 bits
+		xwire.Req(r.randr, 14).U32(output, name))                              // RRDeleteOutputProperty
 }
 
 func (r *role) changeWorkspace(ctx context.Context) error {

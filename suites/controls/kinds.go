@@ -51,6 +51,7 @@ const (
 	KeymapChanged    Kind = "keymap_changed"
 	MasterAdded      Kind = "master_added"
 	WorkspaceChanged Kind = "workspace_changed"
+	OutputChanged    Kind = "output_changed"
 )
 
 // KindsOnBuses are what one Commit commits as well on a desk with a session bus.
@@ -63,7 +64,7 @@ func Kinds() []Kind {
 }
 
 // KindsOnce are what one CommitOnce commits.
-func KindsOnce() []Kind { return []Kind{KeymapChanged, MasterAdded, WorkspaceChanged} }
+func KindsOnce() []Kind { return []Kind{KeymapChanged, MasterAdded, WorkspaceChanged, OutputChanged} }
 
 // Act is one violation with its undoing.
 type Act struct {

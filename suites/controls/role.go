@@ -23,6 +23,7 @@ type role struct {
 	atoms map[string]uint32
 	xtest byte
 	xi    byte
+	randr byte
 	panel uint32 // managed, at the bottom; owns the selections
 	popup uint32 // override-redirect, mapped for an act only
 	taker uint32 // takes the selections for an act; never mapped
@@ -75,10 +76,10 @@ func (r *role) open(ctx context.Context) (err error) {
 	}
 	c := r.c
 	if r.atoms, err = c.Atoms(ctx, "CLIPBOARD", "TARGETS", "UTF8_STRING", "_NET_WM_NAME", "_NET_WM_PID", "_NET_WM_USER_TIME", "_NET_WM_STATE", "_NET_WM_STATE_SKIP_TASKBAR",
-		"_NET_WM_WINDOW_OPACITY", "_NET_ACTIVE_WINDOW", "_NET_MOVERESIZE_WINDOW", "_NET_CURRENT_DESKTOP"); err != nil {
+		"_NET_WM_WINDOW_OPACITY", "_NET_ACTIVE_WINDOW", "_NET_MOVERESIZE_WINDOW", "_NET_CURRENT_DESKTOP", "_ACCEPTANCE_CONTROL"); err != nil {
 		return err
 	}
-	for name, major := range map[string]*byte{"XTEST": &r.xtest, "XInputExtension": &r.xi} {
+	for name, major := range map[string]*byte{"XTEST": &r.xtest, "XInputExtension": &r.xi, "RANDR": &r.randr} {
 		var there bool
 		if *major, _, there, err = c.Extension(ctx, name); err != nil {
 			return err
@@ -88,6 +89,9 @@ func (r *role) open(ctx context.Context) (err error) {
 		}
 	}
 	if _, err := c.Call(ctx, xwire.Req(r.xi, 47).U16(2, 2)); err != nil { // XIQueryVersion
+		return err
+	}
+	if _, err := c.Call(ctx, xwire.Req(r.randr, 0).U32(1, 2)); err != nil { // RRQueryVersion
 		return err
 	}
 	r.panel, r.popup, r.taker = c.NewID(), c.NewID(), c.NewID()

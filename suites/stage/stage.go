@@ -68,6 +68,9 @@ type Stage struct {
 	Host      *host.Host
 	Refusals  *refusal.Table
 	Heart     *Heart
+	// Once is the round of the controls that are committed once a desk, because the window manager takes a while over them; every row that is carried out
+	// here rests on it.
+	Once evidence.Controls
 	// Claimed is what the engine file says.
 	Claimed Claimed
 
@@ -169,10 +172,66 @@ func (s *Stage) seat(ctx context.Context, cfg Config) error {
 	if s.manager, err = s.clientPID(ctx, check[0]); err != nil {
 		return fmt.Errorf("find the window manager's process: %w", err)
 	}
+	if err := s.commitOnce(ctx); err != nil {
+		return fmt.Errorf("controls once a desk: %w", err)
+	}
 	s.Log.Exempt(s.manager, s.Person.Process().Identity().PID, s.Sentinel.Process().Identity().PID, s.Bystander.Process().Identity().PID,
 		s.Controls.Process().Identity().PID, os.Getpid())
 	_, err = s.Sentinel.Raise(ctx)
 	return err
+}
+
+// commitOnce shows the guards the violations that one desk is shown once.
+func (s *Stage) commitOnce(ctx context.Context) error {
+	if _, err := s.Sentinel.Raise(ctx); err != nil {
+		return err
+	}
+	from, err := s.Log.Barrier(ctx)
+	if err != nil {
+		return err
+	}
+	round, err := s.Controls.CommitOnce(ctx, s.Sentinel.Window())
+	if err != nil {
+		return err
+	}
+	if len(round.Differences) > 0 {
+		return fmt.Errorf("the desk is changed: %v", round.Differences)
+	}
+	if err := s.ManagerTrip(ctx); err != nil {
+		return err
+	}
+	to, err := s.Log.Barrier(ctx)
+	if err != nil {
+		return err
+	}
+	// What was asked for must be seen with the process that asked, and what came of it as an effect.
+	asked, came := map[string]bool{}, map[string]bool{}
+	for _, ev := range s.Log.Between(from, to) {
+		kind, reason := ev.Kind.String(), ""
+		if _, r := desktop.Violation(ev); r != "" {
+			reason = string(r)
+		}
+		switch {
+		case ev.Kind.IsRequest() && ev.PID == s.Controls.Process().Identity().PID:
+			asked[kind], asked[reason] = true, true
+		case !ev.Kind.IsRequest():
+			came[kind], came[reason] = true, true
+		}
+	}
+	s.Once = evidence.Controls{When: "desk", TookNS: round.Took.Nanoseconds()}
+	for _, act := range round.Acts {
+		kind := string(act.Kind)
+		s.Once.Committed = append(s.Once.Committed, kind)
+		request := kind
+		if act.Kind == controls.OutputChanged {
+			request = desktop.ReqOutput.String()
+		}
+		if !asked[request] || !came[kind] {
+			s.Once.Missed = append(s.Once.Missed, kind)
+		}
+	}
+	s.Log.Release(to)
+	return nil
 }
 
 // echoBudget bounds how long pages may take to echo: a loaded machine of two cores was seen to need more than the server's own second.
