@@ -32,6 +32,10 @@ type EngineFile struct {
 	Claims        []engine.Claim
 	NotApplicable map[RequirementID]string
 	Budgets       map[string]time.Duration
+	// Command starts an engine from elsewhere: the program, then its arguments. Mapping is the file that says how it names tools and fields, empty
+	// when it has the contract's names. Both are for files that are not part of the matrix.
+	Command []string
+	Mapping string
 	// SHA256 is the digest of the file's bytes, hex.
 	SHA256 string
 }
@@ -67,11 +71,17 @@ type engineContext struct {
 	order        []string
 	environments []string
 	profiles     *Profiles
+	// external is true for a file from outside of the matrix, which says how its engine is started.
+	external bool
 }
 
 func readEngine(top strict.Node, ctx engineContext) *EngineFile {
-	o := top.Object("format", "engine", "title", "owner", "family", "required_protocol", "products", "environments", "postures", "reconnect", "components",
-		"features", "capabilities", "not_applicable", "budgets")
+	fields := []string{"format", "engine", "title", "owner", "family", "required_protocol", "products", "environments", "postures", "reconnect", "components",
+		"features", "capabilities", "not_applicable", "budgets"}
+	if ctx.external {
+		fields = append(fields, "command", "mapping")
+	}
+	o := top.Object(fields...)
 	o.Need("format").Enum(EngineFormat)
 	e := &EngineFile{
 		Name:             o.Need("engine").Text(),
@@ -118,6 +128,18 @@ func readEngine(top strict.Node, ctx engineContext) *EngineFile {
 		e.Features = o.Get("features").Words(ctx.profiles.FeatureNames()...)
 		if o.Get("features").Exists() && slices.Contains(e.Features, "reconnect") != e.Reconnect {
 			o.Get("features").Bad("the feature reconnect is claimed exactly when reconnect is true")
+		}
+	}
+	if ctx.external {
+		list := o.Need("command")
+		for _, n := range list.List() {
+			e.Command = append(e.Command, n.Text())
+		}
+		if list.IsList() && len(e.Command) == 0 {
+			list.Bad("names no program")
+		}
+		if n := o.Get("mapping"); n.Exists() {
+			e.Mapping = n.Text()
 		}
 	}
 	e.Claims = capabilities(o.Need("capabilities"))

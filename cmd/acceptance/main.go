@@ -38,6 +38,7 @@ usage:
 examples:
   acceptance run                              the core profile on Chromium, on a private display
   acceptance run --rows 'type-*'              some rows; such a bundle never passes a release policy
+  acceptance run --engine ours/acme.yaml      an engine from elsewhere: its file says how it is started
   acceptance why out/BUNDLE type-unicode      why a row is what it is
 
 exit codes: 0 accepted, 1 rejected or altered, 2 usage or configuration, 3 could not judge or incomplete

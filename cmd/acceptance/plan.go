@@ -15,9 +15,9 @@ type request struct {
 	rows []string
 }
 
-// planOf makes the plan of a request.
+// planOf makes the plan of a request. The engine is one of the matrix's own, or a file from elsewhere.
 func planOf(m *matrix.Matrix, r request) (*matrix.Plan, error) {
-	file, err := m.EngineFile(r.engine)
+	m, file, err := withEngine(m, r.engine)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func loadPlan(std streams, r request) (*matrix.Matrix, *matrix.Plan, bool) {
 // planCommand prints what would be run, and which requirements have no rows.
 func planCommand(_ context.Context, args []string, std streams) int {
 	f := newFlags("plan", std)
-	engineName := f.text("engine", "chromium", "engine file")
+	engineName := f.text("engine", "chromium", "engine: a name of the matrix, or a .yaml file of one from elsewhere")
 	rows := f.list("rows", "globs over rows and requirements, comma-separated")
 	asJSON := f.is("json", "print the plan as JSON")
 	if !f.parse(args, 0, 0) {

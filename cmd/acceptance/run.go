@@ -77,7 +77,7 @@ func hasPrograms(ctx context.Context, std streams) bool {
 // runCommand carries a plan out.
 func runCommand(ctx context.Context, args []string, std streams) int {
 	f := newFlags("run", std)
-	engineName := f.text("engine", "chromium", "engine file")
+	engineName := f.text("engine", "chromium", "engine: a name of the matrix, or a .yaml file of one from elsewhere")
 	rows := f.list("rows", "globs over rows and requirements, comma-separated")
 	out := f.text("out", "", "folder of the bundle")
 	key := f.text("key", "", "signing key, PKCS#8 PEM")
@@ -88,13 +88,23 @@ func runCommand(ctx context.Context, args []string, std streams) int {
 	if !f.parse(args, 0, 0) {
 		return exitUsage
 	}
-	_, plan, ok := loadPlan(std, request{*engineName, *rows})
+	m, plan, ok := loadPlan(std, request{*engineName, *rows})
 	if !ok {
 		return exitUsage
 	}
-	cfg, code := runConfig(*plan, *engineName, *key, std)
+	cfg, code := runConfig(*plan, plan.Engine, *key, std)
 	if code != exitOK {
 		return code
+	}
+	if external(*engineName) {
+		_, file, err := withEngine(m, *engineName)
+		if err == nil {
+			cfg.Engine, err = commandOf(*engineName, file, cfg.Binary)
+		}
+		if err != nil {
+			std.say("%v", err)
+			return exitUsage
+		}
 	}
 	cfg.Dir, cfg.WithoutFilm = *out, *withoutFilm
 	if cfg.Dir == "" {

@@ -30,11 +30,12 @@ var (
 type Client struct {
 	session *sdk.ClientSession
 	tools   map[string]bool
+	mapping Mapping
 }
 
 // Connect introduces itself on the engine's pipes and lists its tools. Give ctx a deadline: an engine that never answers is the caller's
-// to end.
-func Connect(ctx context.Context, out io.ReadCloser, in io.WriteCloser) (*Client, error) {
+// to end. The mapping is the identity for an engine that speaks the contract's names.
+func Connect(ctx context.Context, out io.ReadCloser, in io.WriteCloser, names Mapping) (*Client, error) {
 	c := sdk.NewClient(&sdk.Implementation{Name: "mcp-client", Version: "1"}, &sdk.ClientOptions{Logger: slog.New(slog.DiscardHandler)})
 	session, err := c.Connect(ctx, &sdk.IOTransport{Reader: out, Writer: in, MaxLineLength: maxLine}, nil)
 	if err != nil {
@@ -44,7 +45,7 @@ func Connect(ctx context.Context, out io.ReadCloser, in io.WriteCloser) (*Client
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("list the engine's tools: %w", err), session.Close())
 	}
-	client := &Client{session: session, tools: map[string]bool{}}
+	client := &Client{session: session, tools: map[string]bool{}, mapping: names}
 	for _, t := range list.Tools {
 		client.tools[t.Name] = true
 	}
@@ -54,10 +55,15 @@ func Connect(ctx context.Context, out io.ReadCloser, in io.WriteCloser) (*Client
 // CallRaw calls one tool and returns its structured content as it came, at most [engine.MaxResult] bytes. The error wraps one of the
 // carrier faults.
 func (c *Client) CallRaw(ctx context.Context, op engine.Operation, args any) (json.RawMessage, error) {
-	if !c.tools[string(op)] {
+	tool := c.mapping.tool(op)
+	if !c.tools[tool] {
 		return nil, fmt.Errorf("call %s: %w", op, ErrNotOffered)
 	}
-	res, err := c.session.CallTool(ctx, &sdk.CallToolParams{Name: string(op), Arguments: args})
+	args, err := c.mapping.arguments(args)
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w: %v", op, ErrMalformed, err)
+	}
+	res, err := c.session.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: args})
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -71,6 +77,9 @@ func (c *Client) CallRaw(ctx context.Context, op engine.Operation, args any) (js
 		return nil, fmt.Errorf("call %s: %w: no structured content", op, ErrMalformed)
 	}
 	raw, err := json.Marshal(res.StructuredContent)
+	if err == nil {
+		raw, err = c.mapping.result(raw)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w: %v", op, ErrMalformed, err)
 	}

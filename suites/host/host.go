@@ -35,10 +35,11 @@ type Host struct {
 	copied  chan struct{}
 }
 
-// Command is the engine's program and arguments.
+// Command is the engine's program and arguments, and how it names what the contract names.
 type Command struct {
-	Path string
-	Args []string
+	Path    string
+	Args    []string
+	Mapping mcp.Mapping
 }
 
 // Start starts the engine on the desk and makes its acquaintance. When it fails nothing is left running.
@@ -54,7 +55,7 @@ func Start(ctx context.Context, d *desk.Desk, cmd Command) (*Host, error) {
 	}()
 	ctx, cancel := context.WithTimeout(ctx, startBudget)
 	defer cancel()
-	h.client, err = mcp.Connect(ctx, tapped{p.Stdout(), &h.results}, p.Stdin())
+	h.client, err = mcp.Connect(ctx, tapped{p.Stdout(), &h.results}, p.Stdin(), cmd.Mapping)
 	if err != nil {
 		stopped := h.stop(context.WithoutCancel(ctx))
 		return nil, errors.Join(fmt.Errorf("%w; the engine's last words: %q", err, h.stderr.tail()), stopped)

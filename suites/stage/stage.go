@@ -257,7 +257,7 @@ func (s *Stage) reachable(cfg Config) (host.Command, error) {
 	if err := copyFile(cfg.Binary, path, 0o755); err != nil {
 		return host.Command{}, fmt.Errorf("put the engine where its uid can execute it: %w", err)
 	}
-	return host.Command{Path: path, Args: cfg.Engine.Args}, nil
+	return host.Command{Path: path, Args: cfg.Engine.Args, Mapping: cfg.Engine.Mapping}, nil
 }
 
 func copyFile(from, to string, mode os.FileMode) error {

@@ -121,7 +121,7 @@ func (r *rig) carrier(b *testing.B) {
 	}
 	served := make(chan error, 1)
 	go func() { served <- mcp.Serve(ctx, r.engine, "bench", toServer, fromServer) }()
-	client, err := mcp.Connect(ctx, toClient, fromClient)
+	client, err := mcp.Connect(ctx, toClient, fromClient, mcp.Mapping{})
 	if err != nil {
 		b.Fatal(err)
 	}
