@@ -3,6 +3,7 @@ package waiver_test
 import (
 	"bytes"
 	"crypto/ed25519"
+	_ "embed"
 	"encoding/json"
 	"os"
 	"strings"
@@ -17,14 +18,8 @@ import (
 	"github.com/engine-acceptance/acceptance/matrix/canonical"
 )
 
-var written = `format: acceptance.waiver/v1
-baseline: "` + strings.Repeat("a", 64) + `"
-owner: ada
-reason: "the row moved to another plan"
-expires: "2027-01-31"
-losses:
-  - {kind: row, name: "drag[state=covered]", how: lost}
-`
+//go:embed testdata/waiver.yaml
+var written string
 
 func TestParse(t *testing.T) {
 	g := gomega.NewWithT(t)
@@ -34,7 +29,7 @@ func TestParse(t *testing.T) {
 	g.Expect(w.Until()).To(gomega.Equal(time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC)))
 	bad := strings.NewReplacer("owner: ada\n", "ownr: ada\n", strings.Repeat("a", 64), "x", "2027-01-31", "soon", "kind: row", "kind: raw").Replace(written)
 	_, err = waiver.Parse("waiver.yaml", []byte(bad))
-	for _, want := range []string{"waiver.yaml:3: ", "owner", `did you mean "row"`, "sha256 of the baseline's manifest", `such as "2027-01-31"`} {
+	for _, want := range []string{"waiver.yaml:4: ", "owner", `did you mean "row"`, "sha256 of the baseline's manifest", `such as "2027-01-31"`} {
 		g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(want)))
 	}
 	_, err = waiver.Parse("waiver.yaml", []byte(written[:strings.Index(written, "losses")]+"losses: []\n"))
