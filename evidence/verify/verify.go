@@ -607,7 +607,9 @@ func (v *verifier) notRederived() []string {
 	switch {
 	case v.manifest.Signer == bundle.Unsigned:
 		list = append(list, "origin: the bundle is unsigned")
-	case v.options.Key == nil:
+	case v.manifest.Signer == "":
+		list = append(list, "origin: the run did not finish, so nobody signed")
+	case v.options.Key == nil && v.report.SignatureWhole:
 		list = append(list, "signer: the signature was checked with the key that the bundle itself carries; no key from elsewhere was given")
 	}
 	sort.Strings(list)
