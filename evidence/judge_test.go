@@ -549,7 +549,21 @@ func TestDecide(t *testing.T) {
 		"none_of_a_core_group_was_run":          {func(p *matrix.Plan) { p.CoreAny = [][]matrix.RequirementID{{"M3", "M4"}} }, verdicts(Pass, Pass, Pass), ok, Undetermined},
 		"one_of_a_core_group_was_run":           {func(p *matrix.Plan) { p.CoreAny = [][]matrix.RequirementID{{"M3", "M5"}} }, verdicts(Pass, Pass, Pass), ok, Supported},
 		"a_limit_of_the_environment":            {func(p *matrix.Plan) { p.Limits = []string{"single uid"} }, verdicts(Pass, Pass, Pass), ok, SupportedWithLimits},
-		"an_empty_plan":                         {func(p *matrix.Plan) { p.Rows, p.CoreDeliver, p.CoreHold = nil, nil, nil }, nil, ok, Undetermined},
+		// What comes first in the precedence decides, whatever else is true.
+		"a_dirty_tree_beside_an_engine_failure":           {nil, verdicts(Fail, Pass, Pass), Standing{Verified: true}, Undetermined},
+		"an_unverified_bundle_beside_an_engine_failure":   {nil, verdicts(Fail, Pass, Pass), Standing{Clean: true}, Undetermined},
+		"an_engine_failure_beside_a_harness_failure":      {nil, verdicts(Pass, Fail, Fail), ok, NotSupported},
+		"an_engine_failure_where_experimental_is_most":    {func(p *matrix.Plan) { p.Ceiling = "experimental" }, verdicts(Pass, Fail, Pass), ok, NotSupported},
+		"an_open_row_where_experimental_is_most":          {func(p *matrix.Plan) { p.Ceiling = "experimental" }, verdicts(Pass, NotExercised, Pass), ok, Undetermined},
+		"a_limit_where_experimental_is_most":              {func(p *matrix.Plan) { p.Ceiling, p.Limits = "experimental", []string{"single uid"} }, verdicts(Pass, Pass, Pass), ok, Experimental},
+		"an_engine_failure_and_a_limit":                   {func(p *matrix.Plan) { p.Limits = []string{"single uid"} }, verdicts(Fail, Pass, Pass), ok, NotSupported},
+		"a_claimed_feature_without_rows_beside_a_failure": {func(p *matrix.Plan) { p.FeatureMissing = []string{"reconnect"} }, verdicts(Fail, Pass, Pass), ok, NotSupported},
+		"flaky_beside_an_error":                           {nil, verdicts(Flaky, HarnessError, Pass), ok, NotSupported},
+		"a_harness_row_that_is_flaky":                     {nil, verdicts(Pass, Pass, Flaky), ok, Undetermined},
+		"an_environment_that_was_unmet":                   {nil, verdicts(Pass, EnvironmentUnmet, Pass), ok, Undetermined},
+		"a_row_without_a_verdict_word":                    {nil, verdicts(Pass, NotRun, Pass), ok, Undetermined},
+		"a_held_row_not_offered":                          {nil, verdicts(Pass, NotOffered, Pass), ok, Undetermined},
+		"an_empty_plan":                                   {func(p *matrix.Plan) { p.Rows, p.CoreDeliver, p.CoreHold = nil, nil, nil }, nil, ok, Undetermined},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
@@ -560,6 +574,75 @@ func TestDecide(t *testing.T) {
 			r := Decide(p, c.verdicts, c.standing)
 			g.Expect(r.Decision.String()).To(gomega.Equal(c.want.String()), "%v", r.Reasons)
 			g.Expect(r.Reasons).NotTo(gomega.BeEmpty())
+			written, err := json.MarshalIndent(decisionVector{vectorPlanOf(p), c.verdicts, c.standing, r}, "", "  ")
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			file := filepath.Join("testdata", "decisions", name+".json")
+			if *update {
+				g.Expect(os.MkdirAll(filepath.Dir(file), 0o755)).To(gomega.Succeed())
+				g.Expect(os.WriteFile(file, append(written, '\n'), 0o644)).To(gomega.Succeed())
+			}
+			kept, err := os.ReadFile(file)
+			g.Expect(err).NotTo(gomega.HaveOccurred(), "run go test ./evidence -update")
+			g.Expect(string(written) + "\n").To(gomega.Equal(string(kept)))
 		})
+	}
+}
+
+// decisionVector is one published case of [Decide]: what went in, and the ruling.
+type decisionVector struct {
+	Plan     vectorPlan `json:"plan"`
+	Verdicts []Verdict  `json:"verdicts"`
+	Standing Standing   `json:"standing"`
+	Ruling   Ruling     `json:"ruling"`
+}
+
+// vectorPlan is what a decision reads of a plan.
+type vectorPlan struct {
+	Environment    matrix.EnvironmentID            `json:"environment"`
+	Ceiling        string                          `json:"ceiling"`
+	Rows           []vectorRow                     `json:"rows"`
+	Subset         bool                            `json:"subset"`
+	Left           []matrix.RowID                  `json:"left_out,omitempty"`
+	CoreDeliver    []matrix.RequirementID          `json:"core_deliver"`
+	CoreAny        [][]matrix.RequirementID        `json:"core_any,omitempty"`
+	CoreHold       []matrix.RequirementID          `json:"core_hold"`
+	CoreMissing    []matrix.RequirementID          `json:"core_missing,omitempty"`
+	FeatureMissing []string                        `json:"feature_missing,omitempty"`
+	NotApplicable  map[matrix.RequirementID]string `json:"not_applicable,omitempty"`
+	Limits         []string                        `json:"limits,omitempty"`
+}
+
+type vectorRow struct {
+	ID          matrix.RowID         `json:"id"`
+	Requirement matrix.RequirementID `json:"requirement"`
+	Duty        matrix.Duty          `json:"duty"`
+}
+
+func vectorPlanOf(p matrix.Plan) vectorPlan {
+	v := vectorPlan{Environment: p.Environment, Ceiling: p.Ceiling, Rows: []vectorRow{}, Subset: p.Subset, Left: p.Left, CoreDeliver: p.CoreDeliver, CoreAny: p.CoreAny,
+		CoreHold: p.CoreHold, CoreMissing: p.CoreMissing, FeatureMissing: p.FeatureMissing, NotApplicable: p.NotApplicable, Limits: p.Limits}
+	for _, c := range p.Rows {
+		v.Rows = append(v.Rows, vectorRow{c.ID, c.Requirement, c.Duty})
+	}
+	return v
+}
+
+// What a plan was before it became a vector is all that a decision reads: the vectors alone give the same rulings.
+func TestDecide_reads_nothing_that_its_vectors_lack(t *testing.T) {
+	g := gomega.NewWithT(t)
+	files, err := filepath.Glob("testdata/decisions/*.json")
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(len(files)).To(gomega.BeNumerically(">=", 40))
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		var v decisionVector
+		g.Expect(json.Unmarshal(b, &v)).To(gomega.Succeed(), file)
+		p := matrix.Plan{Environment: v.Plan.Environment, Ceiling: v.Plan.Ceiling, Subset: v.Plan.Subset, Left: v.Plan.Left, CoreDeliver: v.Plan.CoreDeliver, CoreAny: v.Plan.CoreAny,
+			CoreHold: v.Plan.CoreHold, CoreMissing: v.Plan.CoreMissing, FeatureMissing: v.Plan.FeatureMissing, NotApplicable: v.Plan.NotApplicable, Limits: v.Plan.Limits}
+		for _, r := range v.Plan.Rows {
+			p.Rows = append(p.Rows, matrix.Contract{ID: r.ID, Requirement: r.Requirement, Duty: r.Duty})
+		}
+		g.Expect(Decide(p, v.Verdicts, v.Standing)).To(gomega.Equal(v.Ruling), file)
 	}
 }
