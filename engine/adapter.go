@@ -190,12 +190,14 @@ type DeskObserver interface {
 	Stop(ctx context.Context, p Process) (DeskEffects, error)
 }
 
-// DeskEffects are the desk's share of [SideEffects].
+// DeskEffects are the desk's share of [SideEffects]. Moved says that a window that was there before has another place or size; no flag of a
+// receipt tells of it, for nothing that an engine declares moves a window. It is disclosed where no call was in flight.
 type DeskEffects struct {
 	Opened       []uint32
 	Closed       bool
 	Foregrounded bool
 	Raised       bool
+	Moved        bool
 	MovedPointer bool
 }
 

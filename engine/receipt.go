@@ -19,12 +19,26 @@ type Receipt struct {
 	Posture       Posture     `json:"posture,omitempty"`
 	Generation    string      `json:"generation"`
 	SideEffects   SideEffects `json:"side_effects"`
-	// BrowserInitiated lists what the page or the browser did to the desk with no call in flight since the last receipt (D10).
+	// BrowserInitiated lists what the page or the browser did to the desk with no call in flight since the last receipt (D10), in words of
+	// [Initiated].
 	BrowserInitiated []string  `json:"browser_initiated"`
 	Durations        Durations `json:"durations"`
 	// Refusal carries a code that was found after dispatch; effect is then partial or unknown.
 	Refusal *Refusal `json:"refusal,omitempty"`
 }
+
+// The words of [Receipt.BrowserInitiated].
+const (
+	InitiatedOpened       = "opened_window"
+	InitiatedClosed       = "closed_window"
+	InitiatedForegrounded = "foregrounded_window"
+	InitiatedRaised       = "raised_window"
+	// InitiatedMoved: a window of the browser that was there before has another place or size.
+	InitiatedMoved = "moved_window"
+)
+
+// Initiated is the closed list of those words, in the order in which a receipt has them.
+var Initiated = []string{InitiatedOpened, InitiatedClosed, InitiatedForegrounded, InitiatedRaised, InitiatedMoved}
 
 // Durations are wall-clock milliseconds inside the engine.
 type Durations struct {

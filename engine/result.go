@@ -66,6 +66,9 @@ func receiptProblems(raw []byte, r Receipt) []string {
 	word("route", string(r.Route), slices.Contains(Routes, r.Route))
 	word("trust", string(r.Trust), slices.Contains([]Trust{TrustTrustedInput, TrustDOMEvent, TrustNone}, r.Trust))
 	word("delivery", string(r.Delivery), slices.Contains(Deliveries, r.Delivery))
+	for _, w := range r.BrowserInitiated {
+		word("browser_initiated", w, slices.Contains(Initiated, w))
+	}
 	var tree struct {
 		Receipt map[string]json.RawMessage `json:"receipt"`
 	}

@@ -18,6 +18,8 @@ const JudgeVersion = "2"
 const (
 	// refusalBudget bounds a refusal that needed the wire (contract R7).
 	refusalBudget = 2 * time.Second
+	// personLate is how long an input of the person may take to arrive; four times what a reader on a busy machine of two cores was seen to lag.
+	personLate = time.Second
 	// minPersonEvents is the least number of inputs that the person must have made for D7 to be judged.
 	minPersonEvents = 2
 	// longestStill is the longest time that the film may stand still while the person types (contract V4).
@@ -56,6 +58,7 @@ func Judge(c matrix.Contract, obs []Observation) Verdict {
 		j.expectations()
 		j.journal()
 		j.desk()
+		j.disclosures()
 		j.person()
 		j.system()
 		j.scans()

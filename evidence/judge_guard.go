@@ -26,6 +26,9 @@ func (j *judgement) desk() {
 			j.add("J5", ReasonEnvironmentFault, o, "a process that is neither engine, browser nor ours did %s (%s)", d.Reason, d.Request)
 			continue
 		}
+		if j.ofPage(o) {
+			continue // the receipt that must tell of it is judged with disclosures
+		}
 		if want, known := deskReasons[d.Reason]; !known || want != d.Requirement {
 			j.add("J1", ReasonObservationsBad, o, "desk event with reason %q under %s, which is no violation of the desk", d.Reason, d.Requirement)
 			continue
@@ -54,6 +57,16 @@ func (j *judgement) person() {
 		}
 		if p.Disordered > 0 {
 			j.add("D7", ReasonPersonInputOrder, o, "%d inputs of the person arrived out of order", p.Disordered)
+		}
+		j.late("D7", ReasonPersonInputLate, o, time.Duration(p.LatestNS), personLate)
+		if p.Foreign > 0 {
+			j.add("D4", ReasonInputLeaked, o, "%d inputs reached the person's window that the person did not make", p.Foreign)
+		}
+		if p.Forged > 0 {
+			j.add("D4", ReasonInputForged, o, "%d forged inputs reached the person's window", p.Forged)
+		}
+		if p.Stray > 0 {
+			j.add("D4", ReasonInputLeaked, o, "%d inputs reached the bystander's window, to which nobody types", p.Stray)
 		}
 	}
 }

@@ -222,6 +222,13 @@ type Person struct {
 	Lost       int `json:"lost"`
 	Duplicated int `json:"duplicated"`
 	Disordered int `json:"disordered"`
+	// Foreign counts input at the sentinel that the person did not make, Forged such with the send_event bit, and Stray all input that
+	// reached the bystander, whom nobody types to.
+	Foreign int `json:"foreign"`
+	Forged  int `json:"forged"`
+	Stray   int `json:"stray"`
+	// LatestNS is the longest time between the end of a stroke and its arrival.
+	LatestNS int64 `json:"latest_ns"`
 	// LostStrokes names the first of the lost: key or click, its number, and when it was made (CLOCK_MONOTONIC, ns).
 	LostStrokes []string `json:"lost_strokes,omitempty"`
 }

@@ -27,7 +27,7 @@ var reasonClass = map[Reason]class{
 	ReasonOpacityChanged: classEngine, ReasonClipboardTaken: classEngine, ReasonPrimaryTaken: classEngine, ReasonKeymapChanged: classEngine,
 	ReasonKeyboardGrabbed: classEngine, ReasonHotkeyGrabbed: classEngine, ReasonServerGrabbed: classEngine, ReasonBusAction: classEngine,
 	ReasonAccessAction: classEngine, ReasonPersonInputLost: classEngine,
-	ReasonPersonInputTwice: classEngine, ReasonPersonInputOrder: classEngine,
+	ReasonPersonInputTwice: classEngine, ReasonPersonInputOrder: classEngine, ReasonPersonInputLate: classEngine,
 
 	ReasonEffectMissing: classEngine, ReasonEffectRepeated: classEngine, ReasonEffectElsewhere: classEngine, ReasonEffectWrong: classEngine,
 	ReasonTrustWrong: classEngine, ReasonJournalForged: classEngine,

@@ -83,6 +83,7 @@ const (
 	ReasonPersonInputLost   Reason = "person_input_lost"
 	ReasonPersonInputTwice  Reason = "person_input_duplicated"
 	ReasonPersonInputOrder  Reason = "person_input_disordered"
+	ReasonPersonInputLate   Reason = "person_input_late"
 	// Effects.
 	ReasonEffectMissing   Reason = "effect_missing"
 	ReasonEffectRepeated  Reason = "effect_repeated"

@@ -178,12 +178,19 @@ var Verbs = []Verb{
 	{Name: "wait", Doc: "waits until nothing happened for a time", KeepsPages: true, Fields: []Field{
 		{Name: "quiet", Kind: FieldDuration, Required: true, Doc: "the quiet time"},
 	}},
+	{Name: "page_acts", Doc: "has a page do something to the desk by itself, while no call of the engine is in flight", KeepsPages: true, Fields: []Field{
+		{Name: "tab", Kind: FieldTab, Required: true, Doc: "the tab whose page does it, in a window that a page opened"},
+		{Name: "act", Kind: FieldEnum, Words: PageActs, Required: true, Doc: "move: the window moves down, from under the person's; close: it closes"},
+	}},
 	{Name: "report_forged", Doc: "posts a false page report to the fixture server, from a process that is not the browser", KeepsPages: true, Fields: []Field{
 		{Name: "page", Kind: FieldTab, Required: true, Doc: "the tab that the report pretends to come from"},
 		{Name: "control", Kind: FieldText, Required: true, Doc: "the control that it names"},
 		{Name: "value", Kind: FieldText, Required: true, Doc: "the value that it claims"},
 	}},
 }
+
+// PageActs are the things that a page can do to the desk by itself: see the verb page_acts.
+var PageActs = []string{"move", "close"}
 
 // decoys are the programs that a desk can seat beside the browser.
 var decoys = []string{"firefox", "epiphany", "webkitgtk_minibrowser", "xterm"}

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"slices"
 
 	"github.com/engine-acceptance/acceptance/engine"
 )
@@ -42,8 +43,9 @@ func (e *Engine) collectIdle(ctx context.Context, p *process) {
 	for _, f := range []struct {
 		is   bool
 		word string
-	}{{len(fx.Opened) > 0, "opened_window"}, {fx.Closed, "closed_window"}, {fx.Foregrounded, "foregrounded_window"}, {fx.Raised, "raised_window"}} {
-		if f.is && len(p.pending) < 16 {
+	}{{len(fx.Opened) > 0, engine.InitiatedOpened}, {fx.Closed, engine.InitiatedClosed}, {fx.Foregrounded, engine.InitiatedForegrounded},
+		{fx.Raised, engine.InitiatedRaised}, {fx.Moved, engine.InitiatedMoved}} {
+		if f.is && !slices.Contains(p.pending, f.word) {
 			p.pending = append(p.pending, f.word)
 		}
 	}

@@ -13,27 +13,37 @@ import (
 	"github.com/engine-acceptance/acceptance/engine"
 )
 
-// desks are engines that do their work and touch the person's desk beside it, for one instant.
+// later is how long after its reply a mutant touches the desk: the call's window of time is still open then.
+const later = 20 * time.Millisecond
+
+// desks are engines that do their work and touch the person's desk beside it: for one instant, and again with the touch after the reply.
 func desks() []Mutant {
-	rows := []string{"focus-stays", "stacking-stays*", "pointer-stays", "input-does-not-leak", "person-works-on"}
-	one := func(name, doing string, touch func(*xgb.Conn, xproto.Window), pairs ...string) Mutant {
-		return Mutant{Name: name, Seam: SeamDesk, Text: doing, Rows: rows, Kills: kills(pairs...), parts: touching(touch)}
+	everyRow := []string{"focus-stays", "stacking-stays*", "pointer-stays", "input-does-not-leak", "person-works-on"}
+	var all []Mutant
+	both := func(name, doing string, rows []string, touch func(*xgb.Conn, xproto.Window), pairs ...string) {
+		all = append(all,
+			Mutant{Name: name, Seam: SeamDesk, Text: doing + ", beside each text that it types", Rows: rows, Kills: kills(pairs...), parts: touching(touch)},
+			Mutant{Name: name + "-later", Seam: SeamDesk, Text: doing + ", a moment after it said that a text is typed", Rows: rows, Kills: kills(pairs...), parts: touchingLater(touch)})
 	}
-	return []Mutant{
-		one("steals-the-focus", "takes the focus and gives it back in one write, beside each text that it types", stealFocus, "D1", "focus_left"),
-		one("raises-its-window", "raises the browser's window and lowers it again", raiseAndLower, "D2", "cover_changed", "D2", "stacking_changed", "D5", "window_above_person"),
-		one("warps-the-pointer", "warps the pointer and back", warp, "D3", "pointer_moved", "D3", "pointer_warped"),
-		one("types-into-the-desk", "presses a key through XTEST, which the focused window gets", pressKey, "D4", "input_leaked"),
-		one("grabs-the-keyboard", "grabs the keyboard for half a second", grabKeyboard, "D6", "keyboard_grabbed", "D7", "person_input_lost"),
-		{Name: "steals-the-focus-later", Seam: SeamDesk, Text: "takes the focus 20 ms after its reply", Rows: rows, Kills: kills("D1", "focus_left"),
-			parts: around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
-				r, err := n.Call(ctx, op, args)
-				if op == engine.OpType {
-					time.AfterFunc(20*time.Millisecond, func() { act(stealFocus) })
-				}
-				return r, err
-			})},
-	}
+	both("steals-the-focus", "takes the focus and gives it back in one write", everyRow, stealFocus, "D1", "focus_left")
+	both("raises-its-window", "raises the browser's window and lowers it again", []string{"stacking-stays*", "person-works-on"}, raiseAndLower,
+		"D2", "cover_changed", "D2", "stacking_changed", "D5", "window_above_person")
+	both("warps-the-pointer", "warps the pointer and back", []string{"focus-stays", "pointer-stays"}, warp, "D3", "pointer_moved", "D3", "pointer_warped")
+	both("grabs-the-pointer", "grabs the pointer and lets it go in one write", []string{"person-works-on"}, grabPointer, "D3", "pointer_grabbed")
+	both("types-into-the-desk", "presses a key through XTEST, which the focused window gets", []string{"input-does-not-leak"}, pressKey, "D4", "input_leaked")
+	both("forges-input", "sends a key event that no device made to the focused window", []string{"input-does-not-leak"}, forgeKey, "D4", "input_forged")
+	both("shows-a-panel", "maps a window over the person's and unmaps it in one write", []string{"surfaces-none"}, showPanel, "D5", "window_above_person")
+	both("asks-for-attention", "marks the browser's window as urgent and takes it back", []string{"surfaces-none"}, askAttention, "D5", "urgency_raised")
+	both("makes-the-person-see-through", "makes the focused window transparent and opaque again", []string{"surfaces-none"}, fade, "D5", "opacity_changed")
+	both("takes-the-selections", "takes clipboard and primary selection", []string{"selections-stay"}, takeSelections, "D6", "clipboard_taken", "D6", "primary_taken")
+	both("remaps-the-keyboard", "gives a key another letter and its own back", []string{"selections-stay"}, remap, "D6", "keymap_changed")
+	both("takes-a-hot-key", "takes a hot key of the desk for an instant", []string{"selections-stay"}, takeHotKey, "D6", "hotkey_grabbed")
+	both("grabs-the-keyboard", "grabs the keyboard for half a second", []string{"person-works-on"}, grabKeyboard, "D6", "keyboard_grabbed", "D7", "person_input_lost")
+	all = append(all, Mutant{Name: "keeps-the-focus", Seam: SeamDesk, Rows: []string{"focus-stays"}, Kills: kills("D1", "focus_left", "D7", "person_input_lost"),
+		Text: "takes the focus beside a text that it types, and keeps it", parts: touching(keepFocus)})
+	return append(all, Mutant{Name: "blames-the-page", Seam: SeamDesk, Rows: []string{"surfaces-none"}, Kills: kills("D2", "cover_changed", "D10", "receipt_untrue"),
+		Text:  "moves the browser's window from under the person's and back beside each text, and tells of it as the page's doing",
+		parts: touching(moveAway)})
 }
 
 // touching does something to the desk beside each text that is typed.
@@ -43,6 +53,17 @@ func touching(f func(*xgb.Conn, xproto.Window)) func(*Parts) {
 			act(f)
 		}
 		return n.Call(ctx, op, args)
+	})
+}
+
+// touchingLater does it when the reply is on its way.
+func touchingLater(f func(*xgb.Conn, xproto.Window)) func(*Parts) {
+	return around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
+		r, err := n.Call(ctx, op, args)
+		if op == engine.OpType {
+			time.AfterFunc(later, func() { act(f) })
+		}
+		return r, err
 	})
 }
 
@@ -59,6 +80,32 @@ func act(f func(*xgb.Conn, xproto.Window)) {
 
 func readFocus(c *xgb.Conn, _ xproto.Window) { _, _ = xproto.GetInputFocus(c).Reply() }
 
+// focused is the window that has the focus, 0 when no window has.
+func focused(c *xgb.Conn) xproto.Window {
+	now, err := xproto.GetInputFocus(c).Reply()
+	if err != nil || now.Focus <= xproto.InputFocusPointerRoot {
+		return 0
+	}
+	return now.Focus
+}
+
+// property writes a property of 32-bit values, or deletes it when there are none.
+func property(c *xgb.Conn, w xproto.Window, name string, typ xproto.Atom, values ...uint32) {
+	atom, err := xproto.InternAtom(c, false, uint16(len(name)), name).Reply()
+	if err != nil {
+		return
+	}
+	if len(values) == 0 {
+		xproto.DeleteProperty(c, w, atom.Atom)
+		return
+	}
+	raw := make([]byte, 4*len(values))
+	for i, v := range values {
+		xgb.Put32(raw[4*i:], v)
+	}
+	xproto.ChangeProperty(c, xproto.PropModeReplace, w, atom.Atom, typ, 32, uint32(len(values)), raw)
+}
+
 func stealFocus(c *xgb.Conn, root xproto.Window) {
 	now, err := xproto.GetInputFocus(c).Reply()
 	if err != nil {
@@ -68,21 +115,35 @@ func stealFocus(c *xgb.Conn, root xproto.Window) {
 	xproto.SetInputFocus(c, now.RevertTo, now.Focus, xproto.TimeCurrentTime)
 }
 
+// keepFocus gives the focus to none: no window gets the person's keys.
+func keepFocus(c *xgb.Conn, _ xproto.Window) {
+	xproto.SetInputFocus(c, xproto.InputFocusNone, xproto.InputFocusNone, xproto.TimeCurrentTime)
+}
+
 // raiseAndLower asks the window manager to put the window that lies right below the topmost one above it, and back below it: the order is
 // then the same as before.
 func raiseAndLower(c *xgb.Conn, root xproto.Window) {
+	top, w := topmost(c, root)
+	if w == 0 {
+		return
+	}
+	xproto.ConfigureWindow(c, w, xproto.ConfigWindowStackMode, []uint32{xproto.StackModeAbove})
+	xproto.ConfigureWindow(c, w, xproto.ConfigWindowSibling|xproto.ConfigWindowStackMode, []uint32{uint32(top), xproto.StackModeBelow})
+}
+
+// topmost are the topmost managed window and the one right below it: on these desks the person's and the browser's.
+func topmost(c *xgb.Conn, root xproto.Window) (top, next xproto.Window) {
 	name := "_NET_CLIENT_LIST_STACKING"
 	atom, err := xproto.InternAtom(c, false, uint16(len(name)), name).Reply()
 	if err != nil {
-		return
+		return 0, 0
 	}
 	list, err := xproto.GetProperty(c, false, root, atom.Atom, xproto.AtomWindow, 0, 256).Reply()
 	if err != nil || len(list.Value) < 8 {
-		return
+		return 0, 0
 	}
-	top, below := xgb.Get32(list.Value[len(list.Value)-4:]), xproto.Window(xgb.Get32(list.Value[len(list.Value)-8:]))
-	xproto.ConfigureWindow(c, below, xproto.ConfigWindowStackMode, []uint32{xproto.StackModeAbove})
-	xproto.ConfigureWindow(c, below, xproto.ConfigWindowSibling|xproto.ConfigWindowStackMode, []uint32{top, xproto.StackModeBelow})
+	end := len(list.Value)
+	return xproto.Window(xgb.Get32(list.Value[end-4:])), xproto.Window(xgb.Get32(list.Value[end-8:]))
 }
 
 func warp(c *xgb.Conn, root xproto.Window) {
@@ -107,4 +168,133 @@ func grabKeyboard(c *xgb.Conn, root xproto.Window) {
 	_, _ = xproto.GrabKeyboard(c, false, root, xproto.TimeCurrentTime, xproto.GrabModeAsync, xproto.GrabModeAsync).Reply()
 	time.Sleep(500 * time.Millisecond)
 	xproto.UngrabKeyboard(c, xproto.TimeCurrentTime)
+}
+
+func grabPointer(c *xgb.Conn, root xproto.Window) {
+	xproto.GrabPointer(c, false, root, 0, xproto.GrabModeAsync, xproto.GrabModeAsync, 0, 0, xproto.TimeCurrentTime)
+	xproto.UngrabPointer(c, xproto.TimeCurrentTime)
+}
+
+func forgeKey(c *xgb.Conn, root xproto.Window) {
+	w := focused(c)
+	if w == 0 {
+		return
+	}
+	ev := xproto.KeyPressEvent{Detail: 38, Root: root, Event: w, SameScreen: true}
+	xproto.SendEvent(c, false, w, xproto.EventMaskKeyPress, string(ev.Bytes()))
+}
+
+// showPanel maps a window that no window manager places over the middle of the focused window.
+func showPanel(c *xgb.Conn, root xproto.Window) {
+	w, id := focused(c), xproto.Window(0)
+	if w == 0 {
+		return
+	}
+	geo, err := xproto.GetGeometry(c, xproto.Drawable(w)).Reply()
+	if err != nil {
+		return
+	}
+	at, err := xproto.TranslateCoordinates(c, w, root, int16(geo.Width/2), int16(geo.Height/2)).Reply()
+	if err != nil {
+		return
+	}
+	if id, err = xproto.NewWindowId(c); err != nil {
+		return
+	}
+	xproto.CreateWindow(c, xproto.WindowClassCopyFromParent, id, root, at.DstX, at.DstY, 60, 40, 0, xproto.WindowClassInputOutput, 0, xproto.CwOverrideRedirect, []uint32{1})
+	xproto.MapWindow(c, id)
+	xproto.UnmapWindow(c, id)
+	xproto.DestroyWindow(c, id)
+}
+
+// askAttention sets and takes back the urgency bit of the window's hints (ICCCM 4.1.2.4).
+func askAttention(c *xgb.Conn, root xproto.Window) {
+	_, w := topmost(c, root)
+	if w == 0 {
+		return
+	}
+	hints, err := xproto.GetProperty(c, false, w, xproto.AtomWmHints, xproto.AtomWmHints, 0, 9).Reply()
+	if err != nil {
+		return
+	}
+	const urgent = 1 << 8
+	values := make([]uint32, 9)
+	for i := range values {
+		if 4*i+4 <= len(hints.Value) {
+			values[i] = xgb.Get32(hints.Value[4*i:])
+		}
+	}
+	values[0] |= urgent
+	property(c, w, "WM_HINTS", xproto.AtomWmHints, values...)
+	values[0] &^= urgent
+	property(c, w, "WM_HINTS", xproto.AtomWmHints, values...)
+}
+
+func fade(c *xgb.Conn, _ xproto.Window) {
+	if w := focused(c); w != 0 {
+		property(c, w, "_NET_WM_WINDOW_OPACITY", xproto.AtomCardinal, 0x20000000)
+		property(c, w, "_NET_WM_WINDOW_OPACITY", xproto.AtomCardinal)
+	}
+}
+
+// takeSelections cannot be undone in one write: what was copied is gone.
+func takeSelections(c *xgb.Conn, root xproto.Window) {
+	id, err := xproto.NewWindowId(c)
+	if err != nil {
+		return
+	}
+	name := "CLIPBOARD"
+	clipboard, err := xproto.InternAtom(c, false, uint16(len(name)), name).Reply()
+	if err != nil {
+		return
+	}
+	xproto.CreateWindow(c, 0, id, root, -5, -5, 1, 1, 0, xproto.WindowClassInputOnly, 0, 0, nil)
+	xproto.SetSelectionOwner(c, id, clipboard.Atom, xproto.TimeCurrentTime)
+	xproto.SetSelectionOwner(c, id, xproto.AtomPrimary, xproto.TimeCurrentTime)
+}
+
+// remap changes the last key of the map, which nobody types on, and changes it back.
+func remap(c *xgb.Conn, _ xproto.Window) {
+	last := xproto.Setup(c).MaxKeycode
+	now, err := xproto.GetKeyboardMapping(c, last, 1).Reply()
+	if err != nil || len(now.Keysyms) == 0 {
+		return
+	}
+	other := make([]xproto.Keysym, len(now.Keysyms))
+	for i := range other {
+		other[i] = 0x01002602 // an umbrella
+	}
+	xproto.ChangeKeyboardMapping(c, 1, last, now.KeysymsPerKeycode, other)
+	xproto.ChangeKeyboardMapping(c, 1, last, now.KeysymsPerKeycode, now.Keysyms)
+}
+
+// takeHotKey takes the pause key with control, which the window manager leaves free.
+func takeHotKey(c *xgb.Conn, root xproto.Window) {
+	const pause = 127
+	xproto.GrabKey(c, false, root, xproto.ModMaskControl, pause, xproto.GrabModeAsync, xproto.GrabModeAsync)
+	xproto.UngrabKey(c, pause, root, xproto.ModMaskControl)
+}
+
+// moveAway asks the window manager to put the browser's window elsewhere and back. The engine's own watch sees it with no call in flight, and
+// its next receipt tells of it as of anything that it did not do.
+func moveAway(c *xgb.Conn, root xproto.Window) {
+	_, w := topmost(c, root)
+	if w == 0 {
+		return
+	}
+	at, err := xproto.TranslateCoordinates(c, w, root, 0, 0).Reply()
+	if err != nil {
+		return
+	}
+	name := "_NET_MOVERESIZE_WINDOW"
+	typ, err := xproto.InternAtom(c, false, uint16(len(name)), name).Reply()
+	if err != nil {
+		return
+	}
+	const static, place, pager = 10, 0x3 << 8, 2 << 12
+	for _, y := range []int16{at.DstY + 200, at.DstY} {
+		ev := xproto.ClientMessageEvent{Format: 32, Window: w, Type: typ.Atom,
+			Data: xproto.ClientMessageDataUnionData32New([]uint32{static | place | pager, uint32(at.DstX), uint32(y), 0, 0})}
+		xproto.SendEvent(c, false, root, xproto.EventMaskSubstructureRedirect|xproto.EventMaskSubstructureNotify, string(ev.Bytes()))
+	}
 }

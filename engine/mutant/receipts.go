@@ -42,5 +42,8 @@ func receipts() []Mutant {
 					r.SideEffects.MovedPointer = true
 				}
 			})},
+		{Name: "hides-what-the-page-did", Seam: SeamReceipt, Text: "leaves out of its receipts what the page did to the desk by itself", Rows: []string{"disclosure-of-page-acts"},
+			Kills: kills("D10", "receipt_untrue"),
+			parts: edited(func(_ engine.Operation, r *engine.Receipt) { r.BrowserInitiated = []string{} })},
 	}
 }

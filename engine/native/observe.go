@@ -19,6 +19,7 @@ const (
 	effectClosed
 	effectFocused
 	effectRaised
+	effectMoved
 )
 
 type note struct {
@@ -51,8 +52,12 @@ type watcher struct {
 	// Only the event loop uses what follows.
 	clients map[uint32]int           // managed window -> owner
 	frames  map[xproto.Window]uint32 // child of the root -> managed window
+	places  map[xproto.Window]place  // of each frame
 	order   []xproto.Window          // children of the root, bottom first
 }
+
+// place is where a frame lies on the root, in pixels.
+type place struct{ x, y, w, h int }
 
 type observer struct {
 	w     *watcher
@@ -99,7 +104,7 @@ func (p *x11) watching() (*watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{link: l, observers: map[*observer]bool{}, clients: map[uint32]int{}, frames: map[xproto.Window]uint32{}}
+	w := &watcher{link: l, observers: map[*observer]bool{}, clients: map[uint32]int{}, frames: map[xproto.Window]uint32{}, places: map[xproto.Window]place{}}
 	if err := w.start(); err != nil {
 		l.conn.Close()
 		return nil, environment("window_unprovable")
@@ -215,7 +220,9 @@ func (w *watcher) handle(ev xgb.Event) {
 	case xproto.DestroyNotifyEvent:
 		w.order = slices.DeleteFunc(w.order, func(x xproto.Window) bool { return x == ev.Window })
 		delete(w.frames, ev.Window)
+		delete(w.places, ev.Window)
 	case xproto.ConfigureNotifyEvent:
+		w.moved(ev.Window, place{int(ev.X), int(ev.Y), int(ev.Width), int(ev.Height)})
 		w.restack(ev.Window, ev.AboveSibling)
 	case xproto.CirculateNotifyEvent:
 		if ev.Place == xproto.PlaceOnTop && len(w.order) > 0 {
@@ -224,6 +231,16 @@ func (w *watcher) handle(ev xgb.Event) {
 			w.restack(ev.Window, 0)
 		}
 	}
+}
+
+// moved notes a frame that has another place or size than before.
+func (w *watcher) moved(frame xproto.Window, now place) {
+	client, known := w.frames[frame]
+	if !known || w.places[frame] == now {
+		return
+	}
+	w.places[frame] = now
+	w.note(effectMoved, client, w.clients[client])
 }
 
 // restack moves a child of the root directly above sibling (0: to the bottom) and notes a raise when it passed another client's frame.
@@ -273,6 +290,7 @@ func (w *watcher) refresh() error {
 			for frame, client := range w.frames {
 				if client == id {
 					delete(w.frames, frame)
+					delete(w.places, frame)
 				}
 			}
 		}
@@ -281,6 +299,9 @@ func (w *watcher) refresh() error {
 		w.clients[id] = owners[i]
 		if frame, err := l.frameOf(xproto.Window(id)); err == nil {
 			w.frames[frame] = id
+			if geo, err := xproto.GetGeometry(l.conn, xproto.Drawable(frame)).Reply(); err == nil && geo != nil {
+				w.places[frame] = place{int(geo.X), int(geo.Y), int(geo.Width), int(geo.Height)}
+			}
 		}
 		w.note(effectOpened, id, owners[i])
 	}
@@ -359,6 +380,9 @@ func (o *observer) Stop(ctx context.Context, p engine.Process) (engine.DeskEffec
 				out.Foregrounded = true
 			case effectRaised:
 				out.Raised = true
+			case effectMoved:
+				// A window manager also changes the frame of a window that it lets go.
+				out.Moved = out.Moved || !slices.Contains(notes, note{effectClosed, n.window, n.owner})
 			}
 		}
 		return out, nil

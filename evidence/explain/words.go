@@ -54,8 +54,9 @@ func Clauses(c matrix.Contract) []Clause {
 // always is what the judge asks of every row.
 var always = []string{
 	"from the first bind to the session's end nobody but the person changes focus, stacking, pointer, input, clipboard or keymap",
-	"every input of the person arrives once and in order",
+	"every input of the person arrives once, in order and in time, and no other reaches the windows of the person",
 	"every field of a receipt agrees with what was seen; a refusal has a code of the closed list and changes nothing",
+	"what a page does to the desk by itself stands in the next receipt, and nothing stands there that no page did",
 	"no canary and no identifier of the browser stands in what the engine wrote, and no canary in the bundle",
 	"every guard channel stays alive and sees every control before and after the row",
 	"one whole film covers the row",

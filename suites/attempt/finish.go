@@ -37,11 +37,9 @@ func (a *Attempt) End(ctx context.Context) {
 	// Overruns count up to here: what the controls commit next is either seen or missed, one by one.
 	atEnd := a.Stage.Log.Health()
 	a.leave(ctx)
-	if !a.steps {
-		// The arrangement did not come to its end, so the desk may be in the middle of something.
-		if err := a.Stage.TakeBack(ctx); err != nil {
-			_ = a.fault("environment", "the person's window does not get the focus: %v", err)
-		}
+	// The arrangement may not have come to its end, or the row took the focus from the person for good: that was seen, and is over.
+	if err := a.Stage.TakeBack(ctx); err != nil {
+		_ = a.fault("environment", "the person's window does not get the focus: %v", err)
 	}
 	if err := a.controls(ctx, "after"); err != nil && !errors.Is(err, ErrStopped) {
 		_ = a.fault("harness", "controls: %v", err)

@@ -36,6 +36,9 @@ func stack(win, mode uint32) *xwire.Request {
 
 // commit does every act of Kinds. The victim is the person's window.
 func (r *role) commit(ctx context.Context, victim uint32) (Result, error) {
+	if err := r.holdSelections(ctx); err != nil {
+		return Result{}, err
+	}
 	began := process.Mono()
 	before, err := r.baseline(ctx, victim)
 	if err != nil {

@@ -199,6 +199,23 @@ func (r *role) serve(ctx context.Context, q talk.Request) (any, error) {
 	return nil, fmt.Errorf("unknown operation %q", q.Op)
 }
 
+// holdSelections takes the person's selections again where somebody took them for good: that was seen when it happened, and a control needs
+// an owner to take them from.
+func (r *role) holdSelections(ctx context.Context) error {
+	for _, selection := range []uint32{r.atoms["CLIPBOARD"], 1} {
+		now, err := r.owner(ctx, selection)
+		if err != nil {
+			return err
+		}
+		if now != r.panel {
+			if err := r.c.Send(xwire.Req(22, 0).U32(r.panel, selection, 0)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // giveSelection answers a SelectionRequest with the person's text (ICCCM, 2.2).
 func (r *role) giveSelection(b []byte) error {
 	time, requestor, selection, target, property := le.Uint32(b[4:]), le.Uint32(b[12:]), le.Uint32(b[16:]), le.Uint32(b[20:]), le.Uint32(b[24:])

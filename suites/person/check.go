@@ -52,6 +52,7 @@ type Report struct {
 	Late       []uint64 `json:"late"`       // arrived later than the bound after the stroke's end
 	Foreign    []uint64 `json:"foreign"`    // input that the person did not inject
 	Forged     []uint64 `json:"forged"`     // input with the send_event bit
+	LatestNS   int64    `json:"latest_ns"`  // longest time from a stroke's end to its arrival
 }
 
 // OK reports whether every stroke arrived once, in order and in time, and nothing else did, and at least
@@ -161,6 +162,7 @@ func Check(injected []Stroke, log []sentinel.Event, late time.Duration) Report {
 			swapped[h.stroke] = true
 		}
 		last[device] = max(last[device], h.order)
+		r.LatestNS = max(r.LatestNS, e.Mono-injected[h.stroke].Ended)
 		if e.Mono-injected[h.stroke].Ended > int64(late) {
 			tardy[h.stroke] = true
 		}

@@ -26,6 +26,7 @@ func (s *Stage) work(ctx context.Context) (person.Work, error) {
 type account struct {
 	open            bool
 	strokes, window uint64
+	bystander       uint64
 	sum             evidence.Person
 }
 
@@ -40,7 +41,10 @@ func (s *Stage) PersonResumes(ctx context.Context) error {
 	if err := s.Sentinel.Echo(ctx); err != nil {
 		return err
 	}
-	s.account.open, s.account.strokes, s.account.window = true, s.Person.Mark(), s.Sentinel.Mark()
+	if err := s.Bystander.Echo(ctx); err != nil {
+		return err
+	}
+	s.account.open, s.account.strokes, s.account.window, s.account.bystander = true, s.Person.Mark(), s.Sentinel.Mark(), s.Bystander.Mark()
 	w, err := s.work(ctx)
 	if err != nil {
 		return err
@@ -58,7 +62,7 @@ func (s *Stage) PersonPauses(ctx context.Context) error {
 	if err := s.ManagerTrip(ctx); err != nil {
 		return err
 	}
-	if err := errors.Join(s.Sentinel.Echo(ctx), s.Person.Err(), s.Sentinel.Err()); err != nil {
+	if err := errors.Join(s.Sentinel.Echo(ctx), s.Bystander.Echo(ctx), s.Person.Err(), s.Sentinel.Err(), s.Bystander.Err()); err != nil {
 		return err
 	}
 	if !s.account.open {
@@ -72,6 +76,15 @@ func (s *Stage) PersonPauses(ctx context.Context) error {
 	sum.Lost += len(r.Lost)
 	sum.Duplicated += len(r.Duplicated)
 	sum.Disordered += len(r.Disordered)
+	sum.Foreign += len(r.Foreign)
+	sum.Forged += len(r.Forged)
+	sum.LatestNS = max(sum.LatestNS, r.LatestNS)
+	for _, e := range s.Bystander.Since(s.account.bystander) {
+		switch e.Kind {
+		case sentinel.KeyPress, sentinel.KeyRelease, sentinel.ButtonPress, sentinel.ButtonRelease, sentinel.Motion:
+			sum.Stray++
+		}
+	}
 	for _, n := range r.Lost {
 		for _, st := range s.Person.Since(s.account.strokes) {
 			if st.N == n && len(sum.LostStrokes) < maxLost {

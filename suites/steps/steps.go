@@ -21,5 +21,6 @@ var Verbs = map[string]attempt.Do{
 	"cut":           cut,
 	"kill":          kill,
 	"wait":          wait,
+	"page_acts":     pageActs,
 	"report_forged": reportForged,
 }
