@@ -39,32 +39,58 @@ func desks() []Mutant {
 	both("remaps-the-keyboard", "gives a key another letter and its own back", []string{"selections-stay"}, remap, "D6", "keymap_changed")
 	both("takes-a-hot-key", "takes a hot key of the desk for an instant", []string{"selections-stay"}, takeHotKey, "D6", "hotkey_grabbed")
 	both("grabs-the-keyboard", "grabs the keyboard for half a second", []string{"person-works-on"}, grabKeyboard, "D6", "keyboard_grabbed", "D7", "person_input_lost")
-	all = append(all, Mutant{Name: "keeps-the-focus", Seam: SeamDesk, Rows: []string{"focus-stays"}, Kills: kills("D1", "focus_left", "D7", "person_input_lost"),
-		Text: "takes the focus beside a text that it types, and keeps it", parts: touching(keepFocus)})
-	return append(all, Mutant{Name: "blames-the-page", Seam: SeamDesk, Rows: []string{"surfaces-none"}, Kills: kills("D2", "cover_changed", "D10", "receipt_untrue"),
-		Text:  "moves the browser's window from under the person's and back beside each text, and tells of it as the page's doing",
-		parts: touching(moveAway)})
+	return append(all,
+		Mutant{Name: "keeps-the-focus", Seam: SeamDesk, Rows: []string{"focus-stays"}, Kills: kills("D1", "focus_left", "D7", "person_input_lost"),
+			Text: "takes the focus beside a text that it types, and keeps it", parts: touching(keepFocus)},
+		Mutant{Name: "freezes-the-keyboard", Seam: SeamDesk, Rows: []string{"person-works-on"}, Kills: kills("D6", "keyboard_grabbed", "D7", "person_input_late"),
+			Text: "holds the person's keys back for a second and a half, and lets them all go then", parts: touching(freezeKeyboard)},
+		Mutant{Name: "blames-the-page", Seam: SeamDesk, Rows: []string{"surfaces-none"}, Kills: kills("D2", "cover_changed", "D10", "receipt_untrue"),
+			Text: "moves the browser's window from under the person's and back beside each text, and says that the page did", parts: blaming})
 }
 
-// touching does something to the desk beside each text that is typed.
+// touching does something to the desk beside each text that is typed, and tells nobody.
 func touching(f func(*xgb.Conn, xproto.Window)) func(*Parts) {
 	return around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
 		if op == engine.OpType {
 			act(f)
 		}
-		return n.Call(ctx, op, args)
+		return silent(n.Call(ctx, op, args))
 	})
 }
 
 // touchingLater does it when the reply is on its way.
 func touchingLater(f func(*xgb.Conn, xproto.Window)) func(*Parts) {
 	return around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
-		r, err := n.Call(ctx, op, args)
+		r, err := silent(n.Call(ctx, op, args))
 		if op == engine.OpType {
 			time.AfterFunc(later, func() { act(f) })
 		}
 		return r, err
 	})
+}
+
+// silent takes out of a receipt in the background what the engine's own watch saw of the touch: whether it fell into a call or between two is
+// a matter of chance, and a defect must not be.
+func silent(r engine.Result, err error) (engine.Result, error) {
+	if r.Receipt != nil && r.Receipt.Operation != engine.OpPrepare {
+		r.Receipt.BrowserInitiated = []string{}
+		r.Receipt.SideEffects.RaisedWindow, r.Receipt.SideEffects.ForegroundedWindow = false, false
+	}
+	return r, err
+}
+
+// blaming moves the browser's window and says that the page did.
+func blaming(p *Parts) {
+	around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
+		if op == engine.OpType {
+			act(moveAway)
+		}
+		r, err := silent(n.Call(ctx, op, args))
+		if op == engine.OpType && r.Receipt != nil {
+			r.Receipt.BrowserInitiated = []string{engine.InitiatedMoved}
+		}
+		return r, err
+	})(p)
 }
 
 // act opens a connection of its own to the display, does one thing, and waits until the server has done it.
@@ -115,9 +141,27 @@ func stealFocus(c *xgb.Conn, root xproto.Window) {
 	xproto.SetInputFocus(c, now.RevertTo, now.Focus, xproto.TimeCurrentTime)
 }
 
-// keepFocus gives the focus to none: no window gets the person's keys.
-func keepFocus(c *xgb.Conn, _ xproto.Window) {
-	xproto.SetInputFocus(c, xproto.InputFocusNone, xproto.InputFocusNone, xproto.TimeCurrentTime)
+// keepFocus gives the focus to a window of its own that nobody sees, and leaves it there for as long as the engine lives.
+func keepFocus(_ *xgb.Conn, root xproto.Window) {
+	c, err := xgb.NewConnDisplay(os.Getenv("DISPLAY"))
+	if err != nil {
+		return
+	}
+	id, err := xproto.NewWindowId(c)
+	if err != nil {
+		return
+	}
+	xproto.CreateWindow(c, 0, id, root, -50, -50, 1, 1, 0, xproto.WindowClassInputOnly, 0, xproto.CwOverrideRedirect, []uint32{1})
+	xproto.MapWindow(c, id)
+	xproto.SetInputFocus(c, xproto.InputFocusNone, id, xproto.TimeCurrentTime)
+	_, _ = xproto.GetInputFocus(c).Reply()
+}
+
+// freezeKeyboard grabs the keyboard so that the server keeps its events back, and lets it go: they then reach the person's window, late.
+func freezeKeyboard(c *xgb.Conn, root xproto.Window) {
+	_, _ = xproto.GrabKeyboard(c, false, root, xproto.TimeCurrentTime, xproto.GrabModeAsync, xproto.GrabModeSync).Reply()
+	time.Sleep(1500 * time.Millisecond)
+	xproto.UngrabKeyboard(c, xproto.TimeCurrentTime)
 }
 
 // raiseAndLower asks the window manager to put the window that lies right below the topmost one above it, and back below it: the order is
@@ -275,8 +319,7 @@ func takeHotKey(c *xgb.Conn, root xproto.Window) {
 	xproto.UngrabKey(c, pause, root, xproto.ModMaskControl)
 }
 
-// moveAway asks the window manager to put the browser's window elsewhere and back. The engine's own watch sees it with no call in flight, and
-// its next receipt tells of it as of anything that it did not do.
+// moveAway asks the window manager to put the browser's window elsewhere and back.
 func moveAway(c *xgb.Conn, root xproto.Window) {
 	_, w := topmost(c, root)
 	if w == 0 {

@@ -66,13 +66,13 @@ func TestCheck(t *testing.T) {
 				moved[i].Mono = l[7].Mono
 			}
 			return slices.Concat(l[:4], l[6:8], moved, l[8:])
-		}, func(r *Report) { r.Disordered = []uint64{3} }},
+		}, func(r *Report) { r.Disordered, r.LatestNS = []uint64{3}, 100*ms }},
 		{"late", func(l []sentinel.Event) []sentinel.Event {
 			for i := 170; i < len(l); i++ {
 				l[i].Mono += 300 * ms
 			}
 			return l
-		}, func(r *Report) { r.Late = []uint64{86, 87, 88} }},
+		}, func(r *Report) { r.Late, r.LatestNS = []uint64{86, 87, 88}, 300*ms }},
 		{"read_late_in_a_burst_is_late_and_nothing_else", func(l []sentinel.Event) []sentinel.Event {
 			for i := range l {
 				l[i].Mono = l[len(l)-1].Mono
@@ -82,6 +82,7 @@ func TestCheck(t *testing.T) {
 			for n := uint64(1); n <= 84; n++ { // those of the last quarter of a second are in time
 				r.Late = append(r.Late, n)
 			}
+			r.LatestNS = 7915 * ms // of the first stroke
 		}},
 		{"the_same_key_at_another_time_is_foreign", func(l []sentinel.Event) []sentinel.Event {
 			return slices.Insert(l, 8, sentinel.Event{N: 1000, Kind: sentinel.KeyPress, Char: l[0].Char, Mono: l[7].Mono + 30*ms, ServerMs: l[7].ServerMs + 30})
