@@ -354,6 +354,10 @@ func (j *judgement) prepareFlags(o Observation, flags map[string]bool) {
 		if s.Step != o.Step {
 			continue
 		}
+		if s.System.Fact == FactWindowAbove && s.System.Holds {
+			// A window that opens above others than the person's is a raise all the same, and no violation that the event log would tell of.
+			seen["raised_window"] = true
+		}
 		name := map[string]string{FactLaunched: "launched_browser", FactRestarted: "restarted_browser", FactWindowOpened: "opened_window", FactProfileOwn: "created_profile"}[s.System.Fact]
 		if name != "" {
 			measured[name], seen[name] = true, s.System.Holds

@@ -276,6 +276,8 @@ const (
 	// FactLaunched: a browser process appeared in the engine's tree during the step. FactWindowOpened: a window did.
 	FactLaunched     = "launched"
 	FactWindowOpened = "window_opened"
+	// FactWindowAbove: a window that appeared lies above one that was there before, be it the person's or another.
+	FactWindowAbove = "window_above_another"
 	// FactRestarted: the browser that the engine had before a launch is gone after it.
 	FactRestarted = "restarted"
 	// FactCut: the connection between engine and browser was cut from outside.
@@ -290,7 +292,7 @@ const (
 
 // SystemFacts lists every fact.
 var SystemFacts = []string{FactProfileOwn, FactProfileMode, FactProfileUsed, FactProfileGone, FactProcessesGone, FactSandboxOn, FactLoopbackOnly,
-	FactNoRequests, FactNoConnections, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactCut,
+	FactNoRequests, FactNoConnections, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactWindowAbove, FactCut,
 	FactEngineKilled, FactKilledProcesses, FactKilledProfiles}
 
 // Scan is one canary scan. What is "engine_raw" (results, stderr, tapped before our redactor), "bundle" (the row's files) or "temporary".

@@ -39,6 +39,37 @@ const (
 	PersonBeside       Person = "beside"
 )
 
+// DeskKind is a kind of desk: a display server with its window manager, of its own.
+type DeskKind string
+
+// The closed list of kinds of desk.
+const (
+	// DeskOpenbox is openbox as its package configures it: the reference.
+	DeskOpenbox DeskKind = "openbox"
+	// DeskAbove: the person keeps the own window above all others, by that window's property.
+	DeskAbove DeskKind = "openbox+above"
+	// DeskPicom: with the compositor picom.
+	DeskPicom DeskKind = "openbox+picom"
+	// DeskTwoOutputs: the screen is two outputs beside each other.
+	DeskTwoOutputs DeskKind = "openbox+two-outputs"
+	// DeskScale2: the session asks for two device pixels to each pixel of an application.
+	DeskScale2 DeskKind = "openbox+scale-2"
+)
+
+// DeskKinds lists every kind of desk, the reference first.
+var DeskKinds = []DeskKind{DeskOpenbox, DeskAbove, DeskPicom, DeskTwoOutputs, DeskScale2}
+
+// Hidden says how a window is kept from being seen without anything lying over it.
+type Hidden string
+
+// The closed list of ways to hide a window; empty is none.
+const (
+	// HiddenMinimised: the window is an icon.
+	HiddenMinimised Hidden = "minimised"
+	// HiddenElsewhere: the window is on another workspace than the one that is shown.
+	HiddenElsewhere Hidden = "other_workspace"
+)
+
 // Contract is one planned row for one product in one environment: what is done and what must be seen. It is all that a judge needs
 // beside the observations, and it is fixed by the plan's digest before the run. JSON field order is irrelevant (canonical JSON).
 type Contract struct {
@@ -77,6 +108,8 @@ const (
 
 // DeskPlan is the arrangement that the harness makes in the prepare phase.
 type DeskPlan struct {
+	// Kind is the row's own kind of desk, else its environment's.
+	Kind    DeskKind     `json:"kind"`
 	Windows []WindowPlan `json:"windows,omitempty"`
 	Person  Person       `json:"person"`
 	// Decoys are ordinary programs of the person that run beside: "firefox" is an ordinary Firefox without remote agent.
@@ -88,7 +121,9 @@ type DeskPlan struct {
 type WindowPlan struct {
 	Opened string `json:"opened"`
 	// Bounds is the client rectangle that the harness gives the window through the window manager; nil leaves it alone.
-	Bounds *Bounds   `json:"bounds,omitempty"`
+	Bounds *Bounds `json:"bounds,omitempty"`
+	// Hidden is how the harness hides the window through the window manager, once its pages are loaded.
+	Hidden Hidden    `json:"hidden,omitempty"`
 	Tabs   []TabPlan `json:"tabs"`
 }
 

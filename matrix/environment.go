@@ -25,6 +25,8 @@ type Environment struct {
 	ID    EnvironmentID
 	Title string
 	Lane  Lane
+	// Desk is the kind of desk of rows that name none.
+	Desk DeskKind
 	// Ceiling is the best decision that a run here can reach: "supported", "experimental" or, in a refusal lane, "none".
 	Ceiling string
 	// Limits are printed beside every decision made here.
@@ -39,12 +41,13 @@ func readEnvironments(top strict.Node) []Environment {
 	seen := map[EnvironmentID]bool{}
 	var all []Environment
 	for _, n := range o.Need("environments").List() {
-		f := n.Object("id", "title", "lane", "ceiling", "limits")
+		f := n.Object("id", "title", "lane", "desk", "ceiling", "limits")
 		id := f.Need("id")
 		e := Environment{
 			ID:      EnvironmentID(id.Text()),
 			Title:   f.Need("title").Text(),
 			Lane:    Lane(f.Need("lane").Enum(string(LaneFull), string(LaneRefusal))),
+			Desk:    DeskOpenbox,
 			Ceiling: f.Need("ceiling").Enum("supported", "experimental", "none"),
 		}
 		if e.ID != "" && !environmentForm.MatchString(string(e.ID)) {
@@ -57,6 +60,9 @@ func readEnvironments(top strict.Node) []Environment {
 		seen[e.ID] = true
 		if (e.Ceiling == "none") != (e.Lane == LaneRefusal) && e.Ceiling != "" && e.Lane != "" {
 			f.Get("ceiling").Bad("ceiling none belongs to refusal lanes, and only there")
+		}
+		if at := f.Get("desk"); at.Exists() {
+			e.Desk = DeskKind(at.Enum(texts(DeskKinds)...))
 		}
 		for _, l := range f.Get("limits").List() {
 			e.Limits = append(e.Limits, l.Text())

@@ -114,6 +114,9 @@ func (m *Matrix) contract(row Row, file *EngineFile, env Environment, req PlanRe
 		Environment: req.Environment, Needs: row.Needs, Launch: row.Launch, Desk: row.Desk, Steps: row.Steps, Expect: row.Expect, Budget: row.Budget,
 		Source: row.Source,
 	}
+	if c.Desk.Kind == "" {
+		c.Desk.Kind = env.Desk
+	}
 	if row.Needs == nil {
 		return c, true
 	}

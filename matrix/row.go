@@ -397,8 +397,11 @@ func needs(n strict.Node) *engine.Capability {
 
 // desk reads the arrangement. A row that launches through the harness and names no window gets one with a blank page.
 func (r *reader) desk(n strict.Node, launch Launch) DeskPlan {
-	o := n.Object("windows", "person", "decoys")
+	o := n.Object("kind", "windows", "person", "decoys")
 	plan := DeskPlan{Person: PersonCovers}
+	if kind := o.Get("kind"); kind.Exists() {
+		plan.Kind = DeskKind(kind.Enum(texts(DeskKinds)...))
+	}
 	if person := o.Get("person"); person.Exists() {
 		plan.Person = Person(person.Enum(string(PersonCovers), string(PersonPartlyCovers), string(PersonBeside)))
 	}
@@ -420,7 +423,7 @@ func (r *reader) desk(n strict.Node, launch Launch) DeskPlan {
 }
 
 func (r *reader) window(n strict.Node, index int) WindowPlan {
-	o := n.Object("opened", "bounds", "tabs")
+	o := n.Object("opened", "bounds", "hidden", "tabs")
 	w := WindowPlan{Opened: "launch"}
 	if index > 0 {
 		w.Opened = "person"
@@ -435,6 +438,9 @@ func (r *reader) window(n strict.Node, index int) WindowPlan {
 	if bounds := o.Get("bounds"); bounds.Exists() {
 		b := bounds.Object("x", "y", "w", "h")
 		w.Bounds = &Bounds{X: b.Need("x").Int(-4000, 8000), Y: b.Need("y").Int(-4000, 8000), W: b.Need("w").Int(100, 8000), H: b.Need("h").Int(100, 8000)}
+	}
+	if hidden := o.Get("hidden"); hidden.Exists() {
+		w.Hidden = Hidden(hidden.Enum(texts(hiddenWays)...))
 	}
 	tabs := o.Need("tabs")
 	visible := -1
@@ -464,6 +470,9 @@ func (r *reader) window(n strict.Node, index int) WindowPlan {
 	}
 	return w
 }
+
+// hiddenWays lists every way to hide a window.
+var hiddenWays = []Hidden{HiddenMinimised, HiddenElsewhere}
 
 // page reads the name of a fixture page.
 func page(n strict.Node, known pages.Set) string {

@@ -90,6 +90,7 @@ func Schema() []byte {
 	tab := closed([]string{"page"}, object{"page": pageName, "title": text("overrides the page's title"), "visible": boolean})
 	window := closed([]string{"tabs"}, object{
 		"opened": words([]string{"launch", "person", "page"}),
+		"hidden": words(hiddenWays),
 		"bounds": closed([]string{"x", "y", "w", "h"}, object{"x": integer, "y": integer, "w": integer, "h": integer}),
 		"tabs":   listOf(tab),
 	})
@@ -142,7 +143,7 @@ func Schema() []byte {
 			"delivery": words(engine.Deliveries), "state": words(engine.States)}), "the capability; where it is not declared the row expects its refusal"),
 		"only":   words([]Only{OnlyDeclared, OnlyUndeclared}),
 		"launch": words([]Launch{LaunchFresh, LaunchShared, LaunchNone}),
-		"desk": closed(nil, object{"windows": listOf(window), "person": words([]Person{PersonCovers, PersonPartlyCovers, PersonBeside}),
+		"desk": closed(nil, object{"kind": words(DeskKinds), "windows": listOf(window), "person": words([]Person{PersonCovers, PersonPartlyCovers, PersonBeside}),
 			"decoys": listOf(words(decoys))}),
 		"steps":        listOf(object{"oneOf": steps}),
 		"expect":       expect,

@@ -35,7 +35,7 @@ func newProgress(std streams, total int, quiet bool) *progress {
 func (p *progress) event(e worker.Event) {
 	switch e.Kind {
 	case "stage":
-		fmt.Fprintf(p.out, "acceptance: desk %dx%d, %s, engine uid %d (%s)\n", e.Desk.WidthPx, e.Desk.HeightPx, e.Desk.ManagerName, e.Desk.UID, e.Desk.Posture)
+		fmt.Fprintf(p.out, "acceptance: desk %s, %dx%d, %s, engine uid %d (%s)\n", e.Desk.Variant, e.Desk.WidthPx, e.Desk.HeightPx, e.Desk.ManagerName, e.Desk.UID, e.Desk.Posture)
 	case "begin":
 		if p.live {
 			p.line(fmt.Sprintf("[%d/%d] %s", p.done+1, p.total, e.Row))

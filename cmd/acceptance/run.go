@@ -20,7 +20,6 @@ import (
 	"github.com/engine-acceptance/acceptance/evidence/statement"
 	"github.com/engine-acceptance/acceptance/matrix"
 	"github.com/engine-acceptance/acceptance/suites/campaign"
-	"github.com/engine-acceptance/acceptance/suites/desk"
 	"github.com/engine-acceptance/acceptance/suites/host"
 )
 
@@ -145,7 +144,7 @@ func runConfig(plan matrix.Plan, engineName, keyFile string, std streams) (campa
 		return campaign.Config{}, exitCannotJudge
 	}
 	cfg := campaign.Config{Plan: plan, Binary: self, EngineName: engineName, Engine: host.Command{Path: self, Args: []string{"engine", "serve", engineName}},
-		Variant: desk.Stock, Browsers: browsersOf(plan.Product)}
+		Browsers: browsersOf(plan.Product)}
 	if keyFile != "" {
 		if cfg.Key, err = readKey(keyFile); err != nil {
 			std.say("%v", err)

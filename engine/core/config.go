@@ -141,7 +141,8 @@ func DefaultProfileRoot() string {
 
 // allowed are the variables that a browser gets from the engine's environment.
 var allowed = map[string]bool{"DISPLAY": true, "XAUTHORITY": true, "PATH": true, "LANG": true, "LANGUAGE": true, "TZ": true, "USER": true, "LOGNAME": true,
-	"SHELL": true, "XDG_RUNTIME_DIR": true, "DBUS_SESSION_BUS_ADDRESS": true, "FONTCONFIG_FILE": true, "FONTCONFIG_PATH": true, "XDG_DATA_DIRS": true, "XDG_CONFIG_DIRS": true}
+	"SHELL": true, "XDG_RUNTIME_DIR": true, "DBUS_SESSION_BUS_ADDRESS": true, "FONTCONFIG_FILE": true, "FONTCONFIG_PATH": true, "XDG_DATA_DIRS": true, "XDG_CONFIG_DIRS": true,
+	"GDK_SCALE": true, "GDK_DPI_SCALE": true}
 
 // DefaultEnv is the allow-listed part of environ. An X authority file that is found through HOME alone is named, since the browser's HOME is
 // another one.

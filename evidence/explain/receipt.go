@@ -73,6 +73,9 @@ func look(obs []evidence.Observation, call evidence.Observation) window {
 			if o.System.Fact == evidence.FactProcessesGone && c.Operation == engine.OpSessionEnd {
 				name = "closed_window"
 			}
+			if o.System.Fact == evidence.FactWindowAbove && o.System.Holds {
+				name = "raised_window"
+			}
 			if name != "" {
 				w.flags[name] = o.System.Holds
 			}

@@ -75,6 +75,9 @@ func deskClauses(c matrix.Contract) []Clause {
 	default:
 		add("no browser is launched beforehand")
 	}
+	if c.Desk.Kind != "" && c.Desk.Kind != matrix.DeskOpenbox {
+		add("the desk is of the kind %s", c.Desk.Kind)
+	}
 	for i, w := range c.Desk.Windows {
 		var tabs []string
 		for _, t := range w.Tabs {
@@ -85,6 +88,9 @@ func deskClauses(c matrix.Contract) []Clause {
 			tabs = append(tabs, name)
 		}
 		add("window %d, opened by %s, with %s", i+1, word(w.Opened), strings.Join(tabs, ", "))
+		if w.Hidden != "" {
+			add("window %d is hidden: %s", i+1, w.Hidden)
+		}
 	}
 	if len(c.Desk.Decoys) > 0 {
 		add("beside it the person runs %s", strings.Join(c.Desk.Decoys, ", "))

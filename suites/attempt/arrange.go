@@ -30,6 +30,9 @@ const pageBudget = 5 * time.Second
 // not exercised, unless the row judges it itself.
 func (a *Attempt) arrange(ctx context.Context) error {
 	a.step = "arrange"
+	if err := a.deskProof(ctx); err != nil {
+		return err
+	}
 	if err := a.declaration(ctx); err != nil {
 		return err
 	}
@@ -165,6 +168,12 @@ func (a *Attempt) arrangeWindows(ctx context.Context) error {
 		if err := a.place(ctx, a.windows[i], *p.Bounds); err != nil {
 			return err
 		}
+	}
+	if err := a.scaleProof(); err != nil {
+		return err
+	}
+	if err := a.hide(ctx); err != nil {
+		return err
 	}
 	return a.restore(ctx)
 }

@@ -93,11 +93,13 @@ type Attempt struct {
 	tabs      map[string]*Tab
 	snapshots map[string]*Snapshot
 	windows   []*stage.Window
-	browser   process.Identity
-	posture   engine.Posture
-	profiles  []string
-	launches  map[string]*launched
-	issued    []string
+	// hidden are windows that the arrangement hid.
+	hidden   []*stage.Window
+	browser  process.Identity
+	posture  engine.Posture
+	profiles []string
+	launches map[string]*launched
+	issued   []string
 	// launch counts the launches that the row's steps made.
 	launch  int
 	film    *film

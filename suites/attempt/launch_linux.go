@@ -62,6 +62,11 @@ func (a *Attempt) afterLaunch(ctx context.Context, session string, before *befor
 	if len(fresh) == 0 {
 		return a.fault("environment", "the launch was reported and no window of the engine's processes is there")
 	}
+	above, err := a.Stage.AboveAnother(ctx, fresh)
+	if err != nil {
+		return a.fault("harness", "read the order of the windows: %v", err)
+	}
+	a.Fact(evidence.FactWindowAbove, above, len(fresh), "")
 	browser := subtree(tree, fresh[0].Owner.PID)
 	dir, files := profileOf(a.Stage.Desk.Home(), before.dirs, browser)
 	a.Fact(evidence.FactProfileOwn, dir != "", 1, "")

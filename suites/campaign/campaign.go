@@ -12,10 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,7 +25,6 @@ import (
 	"github.com/engine-acceptance/acceptance/evidence/bundle"
 	"github.com/engine-acceptance/acceptance/evidence/provenance"
 	"github.com/engine-acceptance/acceptance/matrix"
-	"github.com/engine-acceptance/acceptance/suites/desk"
 	"github.com/engine-acceptance/acceptance/suites/host"
 	"github.com/engine-acceptance/acceptance/suites/process"
 	"github.com/engine-acceptance/acceptance/suites/stage"
@@ -45,8 +46,7 @@ type Config struct {
 	// Browsers are the browsers that the run uses, for provenance.
 	Browsers []provenance.BrowserInput
 	// Key signs the bundle; nil leaves it unsigned.
-	Key     ed25519.PrivateKey
-	Variant desk.Variant
+	Key ed25519.PrivateKey
 	// Workers is how many desks are used at once; 0 means [DefaultWorkers].
 	Workers int
 	// WithoutFilm leaves every film out, so that make bench can say what a film costs. No row of such a run can pass: film_missing.
@@ -165,13 +165,16 @@ func (c *conductor) conduct(ctx context.Context, commit string) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	parts := shards(c.cfg.Plan.Rows, n)
+	parts := lanes(c.cfg.Plan.Rows, n)
 	results := make(chan error, len(parts))
-	for _, rows := range parts {
+	for _, lane := range parts {
 		go func() {
-			err := c.work(ctx, rows, hex.EncodeToString(run), commit)
-			if err != nil {
-				cancel() // a bundle that lacks rows is no bundle: the other workers need not go on
+			var err error
+			for _, s := range lane {
+				if err = c.work(ctx, s, hex.EncodeToString(run), commit); err != nil {
+					cancel() // a bundle that lacks rows is no bundle: the other workers need not go on
+					break
+				}
 			}
 			results <- err
 		}()
@@ -185,43 +188,81 @@ func (c *conductor) conduct(ctx context.Context, commit string) error {
 	return errors.Join(errs...)
 }
 
-// shards splits rows over at most n workers. Rows that share a browser go to the fewest workers, since each of those launches one; the
-// others are dealt out so that every worker has about as many.
-func shards(rows []matrix.Contract, n int) [][]matrix.Contract {
+// shard is what one worker carries out: rows of one kind of desk, for a worker has one desk.
+type shard struct {
+	kind matrix.DeskKind
+	rows []matrix.Contract
+}
+
+// stageCost is what another desk costs, in rows that share a browser: its server, the person's programs, the engine and a browser.
+const stageCost = 3
+
+// lanes splits rows over at most n lanes, in each of which one worker follows another. Rows of the kind of desk that most rows have are dealt
+// out over all lanes, each other kind goes to one. Of the former, rows that share a browser go to the fewest workers, since each of those
+// launches one; the others are dealt out so that every lane has about as much to do.
+func lanes(rows []matrix.Contract, n int) [][]shard {
 	n = min(n, len(rows))
-	out := make([][]matrix.Contract, n)
-	var shared, own []matrix.Contract
+	kinds := map[matrix.DeskKind][]matrix.Contract{}
 	for _, r := range rows {
-		if r.Launch == matrix.LaunchShared {
-			shared = append(shared, r)
-		} else {
-			own = append(own, r)
+		kinds[r.Desk.Kind] = append(kinds[r.Desk.Kind], r)
+	}
+	var most matrix.DeskKind
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		if most == "" || len(kinds[kind]) > len(kinds[most]) {
+			most = kind
 		}
 	}
-	// A row of its own takes about twice as long as one in a shared browser.
 	weight := make([]int, n)
-	deal := func(r matrix.Contract, cost int) {
+	lightest := func() int {
 		least := 0
 		for i := range weight {
 			if weight[i] < weight[least] {
 				least = i
 			}
 		}
-		out[least], weight[least] = append(out[least], r), weight[least]+cost
+		return least
 	}
+	out := make([][]shard, n)
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		if kind == most {
+			continue
+		}
+		i := lightest()
+		out[i] = append(out[i], shard{kind, kinds[kind]})
+		weight[i] += stageCost + len(kinds[kind])
+	}
+	var shared, own []matrix.Contract
+	for _, r := range kinds[most] {
+		if r.Launch == matrix.LaunchShared {
+			shared = append(shared, r)
+		} else {
+			own = append(own, r)
+		}
+	}
+	common := make([][]matrix.Contract, n)
+	deal := func(r matrix.Contract, cost int) {
+		i := lightest()
+		common[i], weight[i] = append(common[i], r), weight[i]+cost
+	}
+	// A row of its own takes about twice as long as one in a shared browser.
 	for _, r := range own {
 		deal(r, 2)
 	}
 	for _, r := range shared {
 		deal(r, 1)
 	}
-	return slices.DeleteFunc(out, func(s []matrix.Contract) bool { return len(s) == 0 })
+	for i, rows := range common {
+		if len(rows) > 0 {
+			out[i] = slices.Insert(out[i], 0, shard{most, rows})
+		}
+	}
+	return slices.DeleteFunc(out, func(s []shard) bool { return len(s) == 0 })
 }
 
 // work has one worker carry out its rows.
-func (c *conductor) work(ctx context.Context, rows []matrix.Contract, run, commit string) error {
-	job, err := json.Marshal(worker.Job{Rows: rows, Claimed: stage.Claimed{Table: c.cfg.Plan.Declared, Postures: c.cfg.Plan.Postures, Reconnect: c.cfg.Plan.Reconnect},
-		Plan: c.cfg.Plan.Digest, Bundle: absolute(c.cfg.Dir), Attempt: 1, Run: run, Commit: commit, Engine: c.cfg.Engine, Binary: c.cfg.Binary, Variant: c.cfg.Variant, WithoutFilm: c.cfg.WithoutFilm})
+func (c *conductor) work(ctx context.Context, s shard, run, commit string) error {
+	job, err := json.Marshal(worker.Job{Rows: s.rows, Kind: s.kind, Claimed: stage.Claimed{Table: c.cfg.Plan.Declared, Postures: c.cfg.Plan.Postures, Reconnect: c.cfg.Plan.Reconnect},
+		Plan: c.cfg.Plan.Digest, Bundle: absolute(c.cfg.Dir), Attempt: 1, Run: run, Commit: commit, Engine: c.cfg.Engine, Binary: c.cfg.Binary, WithoutFilm: c.cfg.WithoutFilm})
 	if err != nil {
 		return err
 	}
@@ -365,7 +406,7 @@ func (c *conductor) provenance(ctx context.Context, e worker.Event) error {
 		return fmt.Errorf("%w: its stage has no desk", ErrWorker)
 	}
 	if c.proved {
-		return nil // the desks of a run differ in display number and uid only
+		return nil // the desks of a run differ in display number and uid, and in kind, which each row names and proves
 	}
 	c.proved = true
 	d := e.Desk
@@ -374,7 +415,7 @@ func (c *conductor) provenance(ctx context.Context, e worker.Event) error {
 		Roles:  map[string]string{c.cfg.Binary: "harness"},
 		Display: map[string]string{"server": d.ServerVendor + " " + d.ServerVersion, "screen": strconv.Itoa(d.WidthPx) + "x" + strconv.Itoa(d.HeightPx) + "x" + strconv.Itoa(d.Depth),
 			"window_manager": d.ManagerName + " " + d.ManagerVersion, "window_manager_config": d.ManagerConfig, "window_manager_config_digest": d.ManagerConfigDigest,
-			"variant": string(d.Variant), "uid_posture": string(d.Posture), "homes": d.Homes, "person_injects_with": e.Person}}
+			"desks": c.kinds(), "uid_posture": string(d.Posture), "homes": d.Homes, "person_injects_with": e.Person}}
 	if c.cfg.Engine.Path != c.cfg.Binary {
 		in.Engine.Path = c.cfg.Engine.Path
 	}
@@ -384,6 +425,15 @@ func (c *conductor) provenance(ctx context.Context, e worker.Event) error {
 	}
 	c.r.Provenance = p
 	return c.w.Provenance(p)
+}
+
+// kinds names the kinds of desk that the plan asks for.
+func (c *conductor) kinds() string {
+	seen := map[string]bool{}
+	for _, r := range c.cfg.Plan.Rows {
+		seen[string(r.Desk.Kind)] = true
+	}
+	return strings.Join(slices.Sorted(maps.Keys(seen)), ", ")
 }
 
 // workerEnv is the worker's whole environment.

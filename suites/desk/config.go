@@ -17,6 +17,10 @@ const (
 	Above Variant = "openbox+above"
 	// Composited is Stock with the picom compositor.
 	Composited Variant = "openbox+picom"
+	// TwoOutputs is Stock on a screen of two outputs, side by side.
+	TwoOutputs Variant = "openbox+two-outputs"
+	// Scaled is Stock in a session that asks for two device pixels to each pixel of an application.
+	Scaled Variant = "openbox+scale-2"
 )
 
 // Posture says what keeps engine and browsers apart from the harness.
@@ -83,9 +87,9 @@ func (c Config) withDefaults() (Config, error) {
 		c.Variant = Stock
 	}
 	switch c.Variant {
-	case Stock, Above, Composited:
+	case Stock, Above, Composited, TwoOutputs, Scaled:
 	default:
-		return c, fmt.Errorf("desk variant %q: want %s, %s or %s", c.Variant, Stock, Above, Composited)
+		return c, fmt.Errorf("desk variant %q: want %s, %s, %s, %s or %s", c.Variant, Stock, Above, Composited, TwoOutputs, Scaled)
 	}
 	if c.Width < 320 || c.Height < 240 || c.Width > 8192 || c.Height > 8192 {
 		return c, fmt.Errorf("desk of %dx%d: want 320x240 to 8192x8192 pixels", c.Width, c.Height)
@@ -109,6 +113,9 @@ type Facts struct {
 	ManagerConfig       string `json:"manager_config"`        // path of the stock rc.xml that was in force
 	ManagerConfigDigest string `json:"manager_config_digest"` // "sha256:..."
 	Compositor          string `json:"compositor,omitempty"`
+	// Outputs is how many monitors the server tells of, Scale what the session asks of applications.
+	Outputs int `json:"outputs"`
+	Scale   int `json:"scale"`
 
 	UID     int     `json:"uid"` // of engine and browsers
 	GID     int     `json:"gid"`

@@ -74,6 +74,9 @@ func (d *Desk) Env(role Role) []string {
 		"XDG_RUNTIME_DIR=" + filepath.Join(home, ".run"), "XDG_SESSION_TYPE=x11",
 		"DISPLAY=" + d.display, "XAUTHORITY=" + filepath.Join(home, ".Xauthority"),
 	}
+	if home == d.home && d.cfg.Variant == Scaled {
+		env = append(env, scale)
+	}
 	if home == d.home {
 		env = append(env, "DBUS_SESSION_BUS_ADDRESS="+d.busAddress())
 	}

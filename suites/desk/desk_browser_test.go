@@ -365,3 +365,15 @@ func TestVariants(t *testing.T) {
 	_, err := desk.Open(t.Context(), desk.Config{Variant: "kwin"})
 	g.Expect(err).To(HaveOccurred())
 }
+
+// What a variant promises is what the server tells.
+func TestOutputs_are_as_many_as_the_variant_says(t *testing.T) {
+	for v, want := range map[desk.Variant]int{desk.Stock: 1, desk.TwoOutputs: 2} {
+		g := NewWithT(t)
+		s := seat(g, t, desk.Config{Variant: v})
+		g.Expect(s.Facts().Outputs).To(Equal(want), string(v))
+		n, err := desk.Outputs(t.Context(), s.x)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(n).To(Equal(want), string(v))
+	}
+}

@@ -111,6 +111,9 @@ func (d *Desk) open(ctx context.Context) error {
 	if err := d.settleIdentity(); err != nil {
 		return err
 	}
+	if err := d.settleOutputs(ctx); err != nil {
+		return err
+	}
 	if err := d.startManager(ctx, programs); err != nil {
 		return err
 	}

@@ -82,9 +82,11 @@ type Stage struct {
 
 	account account
 
-	mu       sync.Mutex
-	decoys   []*decoy
-	manager  int
+	mu      sync.Mutex
+	decoys  []*decoy
+	manager int
+	// composer is the compositor's process, 0 where there is none: it is a part of the window manager.
+	composer int
 	browsers map[int]bool
 	// Shared is the browser that rows with launch: shared have in common.
 	Shared *Shared
@@ -171,6 +173,9 @@ func (s *Stage) seat(ctx context.Context, cfg Config) error {
 	}
 	if s.manager, err = s.clientPID(ctx, check[0]); err != nil {
 		return fmt.Errorf("find the window manager's process: %w", err)
+	}
+	if s.composer, err = s.findComposer(ctx); err != nil {
+		return fmt.Errorf("find the compositor's process: %w", err)
 	}
 	if err := s.commitOnce(ctx); err != nil {
 		return fmt.Errorf("controls once a desk: %w", err)
@@ -332,7 +337,7 @@ func (s *Stage) Actor(ev desktop.Event) evidence.Actor {
 	switch ev.PID {
 	case 0:
 		return evidence.ActorUnknown
-	case s.manager:
+	case s.manager, s.composer:
 		return evidence.ActorWindowManager
 	case s.Person.Process().Identity().PID:
 		return evidence.ActorPerson

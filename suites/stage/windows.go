@@ -89,6 +89,23 @@ func (s *Stage) clientPID(ctx context.Context, window uint32) (int, error) {
 	return int(binary.LittleEndian.Uint32(reply[44:])), nil
 }
 
+// AboveAnother reports whether one of some windows lies above a managed window that is none of them.
+func (s *Stage) AboveAnother(ctx context.Context, windows []*Window) (bool, error) {
+	order, err := s.x.Words(ctx, s.x.Root, "_NET_CLIENT_LIST_STACKING")
+	if err != nil {
+		return false, err
+	}
+	other := false
+	for _, id := range order { // bottom first
+		if !slices.ContainsFunc(windows, func(w *Window) bool { return w.ID == id }) {
+			other = true
+		} else if other {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // Title is the window's title, as the person would see it.
 func (s *Stage) Title(ctx context.Context, window uint32) (string, error) {
 	_, value, err := s.x.Property(ctx, window, "_NET_WM_NAME")

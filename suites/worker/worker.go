@@ -38,7 +38,8 @@ type Job struct {
 	Commit  string            `json:"commit"`
 	Engine  host.Command      `json:"engine"`
 	Binary  string            `json:"binary"`
-	Variant desk.Variant      `json:"variant"`
+	// Kind is the desk of every row of the job.
+	Kind matrix.DeskKind `json:"kind"`
 	// WithoutFilm leaves the film out, for make bench alone: see [attempt.Options].
 	WithoutFilm bool `json:"without_film,omitempty"`
 }
@@ -134,7 +135,11 @@ func (w *worker) run(ctx context.Context) (err error) {
 	}
 	open, cancel := context.WithTimeout(ctx, stageBudget)
 	defer cancel()
-	w.stage, err = stage.Open(open, stage.Config{Binary: w.job.Binary, Engine: w.job.Engine, Variant: w.job.Variant, Claimed: w.job.Claimed})
+	w.stage, err = stage.Open(open, stage.Config{Binary: w.job.Binary, Engine: w.job.Engine, Variant: desk.Variant(w.job.Kind), Claimed: w.job.Claimed})
+	if err != nil && w.job.Kind != "" && w.job.Kind != matrix.DeskOpenbox && ctx.Err() == nil {
+		// Without the reference desk nothing can be judged; a desk of another kind that cannot be had is an environment that its rows lack.
+		return w.without(ctx, err)
+	}
 	if err != nil {
 		return fmt.Errorf("open the stage: %w", err)
 	}
@@ -159,6 +164,25 @@ func (w *worker) run(ctx context.Context) (err error) {
 	}()
 	suites.Run(rows, w.job.Rows, w.perform)
 	return errors.Join(w.stage.Desk.Err(), ctx.Err())
+}
+
+// without writes rows down whose desk cannot be had, with the cause.
+func (w *worker) without(ctx context.Context, cause error) error {
+	for _, c := range w.job.Rows {
+		began := time.Now()
+		w.say(Event{Kind: "begin", Row: c.ID})
+		out, err := bundle.OpenRow(ctx, w.job.Bundle, c, w.job.Attempt)
+		if err != nil {
+			return fmt.Errorf("open row %s in the bundle: %w", c.ID, err)
+		}
+		obs, err := attempt.Unmet(c, out, attempt.Options{PlanDigest: w.job.Plan, Number: w.job.Attempt, Rules: w.rules}, fmt.Errorf("a desk of the kind %s: %w", c.Desk.Kind, cause))
+		if err := errors.Join(err, out.Close()); err != nil {
+			return err
+		}
+		v := evidence.Judge(c, obs)
+		w.say(Event{Kind: "row", Row: c.ID, Outcome: v.Outcome, Finding: v.Findings, TookMS: time.Since(began).Milliseconds()})
+	}
+	return nil
 }
 
 // perform carries one row out; what it returns closes the row's evidence and judges it.
