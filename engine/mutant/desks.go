@@ -39,6 +39,8 @@ func desks() []Mutant {
 	both("remaps-the-keyboard", "gives a key another letter and its own back", []string{"selections-stay"}, remap, "D6", "keymap_changed")
 	both("takes-a-hot-key", "takes a hot key of the desk for an instant", []string{"selections-stay"}, takeHotKey, "D6", "hotkey_grabbed")
 	both("grabs-the-keyboard", "grabs the keyboard for half a second", []string{"person-works-on"}, grabKeyboard, "D6", "keyboard_grabbed", "D7", "person_input_lost")
+	both("acts-over-the-bus", "has the person's application act, over the session bus", []string{"bus-silent"}, activate, "D8", "bus_action")
+	both("acts-through-accessibility", "presses a control of the person's application, over the accessibility bus", []string{"bus-silent"}, doAction, "D8", "accessibility_action")
 	return append(all,
 		Mutant{Name: "keeps-the-focus", Seam: SeamDesk, Rows: []string{"focus-stays"}, Kills: kills("D1", "focus_left", "D7", "person_input_lost"),
 			Text: "takes the focus beside a text that it types, and keeps it", parts: touching(keepFocus)},
