@@ -166,28 +166,15 @@ func freezeKeyboard(c *xgb.Conn, root xproto.Window) {
 	xproto.UngrabKeyboard(c, xproto.TimeCurrentTime)
 }
 
-// raiseAndLower puts the frame of the window right below the topmost one above it and back, in one write. The window manager is not asked, for
-// frames are its own and not redirected: so nobody can click into what lies above for that instant.
+// raiseAndLower asks the window manager to put the window right below the topmost one above it, and then the topmost one above that again: the
+// order is the same as before.
 func raiseAndLower(c *xgb.Conn, root xproto.Window) {
 	top, w := topmost(c, root)
 	if w == 0 {
 		return
 	}
-	over, under := frameOf(c, root, top), frameOf(c, root, w)
-	xproto.ConfigureWindow(c, under, xproto.ConfigWindowStackMode, []uint32{xproto.StackModeAbove})
-	xproto.ConfigureWindow(c, under, xproto.ConfigWindowSibling|xproto.ConfigWindowStackMode, []uint32{uint32(over), xproto.StackModeBelow})
-}
-
-// frameOf is the child of the root that holds a window.
-func frameOf(c *xgb.Conn, root, w xproto.Window) xproto.Window {
-	for range 8 {
-		t, err := xproto.QueryTree(c, w).Reply()
-		if err != nil || t.Parent == root || t.Parent == 0 {
-			return w
-		}
-		w = t.Parent
-	}
-	return w
+	xproto.ConfigureWindow(c, w, xproto.ConfigWindowStackMode, []uint32{xproto.StackModeAbove})
+	xproto.ConfigureWindow(c, top, xproto.ConfigWindowStackMode, []uint32{xproto.StackModeAbove})
 }
 
 // topmost are the topmost managed window and the one right below it: on these desks the person's and the browser's.
