@@ -92,6 +92,8 @@ type Outcome struct {
 	Requested     int
 	Delivered     int
 	FocusEmulated bool
+	// Before is the value that was replaced; nil where there was none to read. See [Receipt].
+	Before *string
 	// Refusal is a code found after dispatch.
 	Refusal *Refusal
 }
@@ -135,6 +137,9 @@ type NodeRef struct {
 	Node     NodeKey
 	Role     string
 	Name     string
+	// Value is what a caller who replaces text expects to replace; nil expects nothing. An adapter refuses with trigger value_changed when the
+	// control holds something else at the moment of the replacement.
+	Value *string
 }
 
 // Clicker activates a node. Route is one of trusted_input, keyboard, dom_event; visible says whether the tab is the visible one.

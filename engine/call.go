@@ -200,6 +200,9 @@ type TypeRequest struct {
 	Text     string   `json:"text"`
 	Mode     TypeMode `json:"mode,omitempty"`
 	Replace  bool     `json:"replace,omitempty"`
+	// Expected is the value that the caller replaces: where the control holds another now, nothing is typed (trigger value_changed). Only
+	// with Replace.
+	Expected *string  `json:"expected_value,omitempty"`
 	Delivery Delivery `json:"delivery,omitempty"`
 }
 

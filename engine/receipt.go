@@ -14,6 +14,9 @@ type Receipt struct {
 	DeliveredCount int `json:"delivered_count"`
 	// ContextVisible is true or false only when the engine can prove it, else null.
 	ContextVisible *bool `json:"context_visible_tab"`
+	// ValueBefore is what the control held when it was replaced, at most 1 KiB; null for every other operation, for a longer value, and for
+	// a control that hides its value.
+	ValueBefore *string `json:"value_before"`
 	// FocusEmulated says that the page was told that it has the focus.
 	FocusEmulated bool        `json:"focus_emulated"`
 	Posture       Posture     `json:"posture,omitempty"`

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -124,12 +125,12 @@ func (j *judgement) refused(o Observation) {
 		j.add("R1", ReasonRefusalMalformed, o, "%s: %s", c.Operation, text)
 	}
 	want := j.expectedRefusal(o.Step)
-	budget := refusalBudget
+	budget, slow := refusalBudget, matrix.RequirementID("R7")
 	if want != nil && want.Within > 0 {
-		budget = want.Within
+		budget, slow = want.Within, j.row.Requirement // what the row asks for is the row's
 	}
 	if c.Operation != engine.OpPrepare {
-		j.late("R7", ReasonRefusalLate, o, time.Duration(c.ReplyNS-c.StartNS), budget)
+		j.late(slow, ReasonRefusalLate, o, time.Duration(c.ReplyNS-c.StartNS), budget)
 	}
 	for _, e := range j.of(KindJournal) {
 		if c.Grouped && j.expected(e.Journal) {
@@ -219,6 +220,9 @@ func (j *judgement) receipt(o Observation) {
 			j.add("M17", ReasonReceiptUntrue, o, "confirmed with delivered_count %d of %d", r.DeliveredCount, c.Chars)
 		}
 	}
+	if was, known := j.valueBefore(o); known && r.ValueBefore != nil && *r.ValueBefore != was {
+		j.add("M17", ReasonReceiptUntrue, o, "the receipt says that %q was replaced; the page reported %q before the call", *r.ValueBefore, was)
+	}
 	j.flags(o)
 	for _, want := range j.row.Expect.Receipt {
 		if want.Of != o.Step {
@@ -232,6 +236,12 @@ func (j *judgement) receipt(o Observation) {
 		}
 		if want.Route != "" && r.Route != want.Route {
 			j.add(j.row.Requirement, ReasonReceiptUnexpected, o, "route is %s, want %s", r.Route, want.Route)
+		}
+		if want.ValueBefore != nil && (r.ValueBefore == nil || *r.ValueBefore != *want.ValueBefore) {
+			j.add(j.row.Requirement, ReasonReceiptUnexpected, o, "value_before is %s, want %q", quoted(r.ValueBefore), *want.ValueBefore)
+		}
+		if want.Within > 0 {
+			j.late(j.row.Requirement, ReasonBudgetMissed, o, time.Duration(c.ReplyNS-c.StartNS), want.Within)
 		}
 		flags := sideEffectFlags(r.SideEffects)
 		for _, name := range sortedKeys(want.SideEffects) {
@@ -264,6 +274,45 @@ func (j *judgement) effectsOf(o Observation) (saw, trusted, untrusted bool) {
 		}
 	}
 	return saw, trusted, untrusted
+}
+
+// valueBefore is what the control that a call typed into held before it, as its page reported it.
+func (j *judgement) valueBefore(o Observation) (string, bool) {
+	if o.Call.Operation != engine.OpType || o.Call.Grouped {
+		return "", false
+	}
+	var typed *Journal
+	for _, e := range j.of(KindJournal) {
+		if typed == nil && e.MonoNS >= o.Call.StartNS && e.MonoNS <= o.Call.ClosedNS && e.Journal.Signed && e.Journal.Page == o.Call.Page && e.Journal.Type == "input" {
+			typed = e.Journal
+		}
+	}
+	if typed == nil || typed.ValueDigest != "" {
+		return "", false
+	}
+	was, known := "", false
+	for _, e := range j.of(KindJournal) {
+		ev := e.Journal
+		if e.MonoNS < o.Call.StartNS && ev.Signed && ev.Page == typed.Page && ev.Document == typed.Document && ev.Control == typed.Control && ev.ValueDigest == "" &&
+			(ev.Type == "input" || ev.Type == "change" || ev.Type == "state") {
+			was, known = ev.Value, true
+		}
+	}
+	return was, known
+}
+
+func quoted(s *string) string {
+	if s == nil {
+		return "null"
+	}
+	return strconv.Quote(*s)
+}
+
+// cutDuring reports that the connection was cut while the call was under way: then nothing can be read back.
+func (j *judgement) cutDuring(o Observation) bool {
+	return slices.ContainsFunc(j.of(KindSystem), func(f Observation) bool {
+		return f.System.Fact == FactCut && f.System.Holds && f.MonoNS >= o.Call.StartNS && f.MonoNS <= o.Call.ClosedNS
+	})
 }
 
 // secretTyped reports that the call changed a secret control, whose value an engine must not read back.

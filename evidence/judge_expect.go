@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/engine-acceptance/acceptance/engine"
 	"github.com/engine-acceptance/acceptance/matrix"
@@ -65,6 +66,9 @@ func (j *judgement) bind(want matrix.BindExpect) {
 	if !ok || o.Call.Status == engine.StatusRefused {
 		return
 	}
+	if want.Within > 0 {
+		j.late(j.row.Requirement, ReasonBudgetMissed, o, time.Duration(o.Call.ReplyNS-o.Call.StartNS), want.Within)
+	}
 	b := o.Call.Bind
 	switch {
 	case b == nil:
@@ -81,10 +85,8 @@ func (j *judgement) bind(want matrix.BindExpect) {
 }
 
 func (j *judgement) snapshot(want matrix.SnapshotExpect) {
-	for _, o := range j.stepCalls[want.Of] {
-		if len(want.Either) > 0 && o.Call.Carrier == "" && o.Call.Snapshot != nil {
-			j.either(want, o)
-		}
+	if len(want.Either) > 0 {
+		j.either(want)
 	}
 	o, ok := j.mustHaveCall(want.Of)
 	if !ok || o.Call.Status == engine.StatusRefused {
@@ -107,20 +109,35 @@ func (j *judgement) snapshot(want matrix.SnapshotExpect) {
 	}
 }
 
-// either holds that a snapshot is of one document: it has one of the lists, whole, and nothing of the others.
-func (j *judgement) either(want matrix.SnapshotExpect, o Observation) {
-	whole, parts := 0, 0
-	for _, list := range want.Either {
-		has := slices.DeleteFunc(slices.Clone(list), func(node matrix.RoleName) bool { return count(o.Call.Snapshot.Nodes, node) != 1 })
-		switch {
-		case len(has) == len(list):
-			whole++
-		case slices.ContainsFunc(list, func(node matrix.RoleName) bool { return count(o.Call.Snapshot.Nodes, node) > 0 }):
-			parts++
+// either holds that snapshots are of one document each: of the lists at most one is there, whole. A document that is still empty has none; all
+// of them may not be so.
+func (j *judgement) either(want matrix.SnapshotExpect) {
+	found := 0
+	for _, o := range j.stepCalls[want.Of] {
+		if o.Call.Carrier != "" || o.Call.Snapshot == nil {
+			continue
+		}
+		whole, parts := 0, 0
+		for _, list := range want.Either {
+			n := 0
+			for _, node := range list {
+				n += min(count(o.Call.Snapshot.Nodes, node), 1)
+			}
+			switch n {
+			case 0:
+			case len(list):
+				whole++
+			default:
+				parts++
+			}
+		}
+		found += whole
+		if whole > 1 || parts > 0 {
+			j.add(j.row.Requirement, ReasonSnapshotWrong, o, "%s holds %d of the %d lists whole and a part of %d; a snapshot is of one document", o.Step, whole, len(want.Either), parts)
 		}
 	}
-	if whole != 1 || parts != 0 {
-		j.add(j.row.Requirement, ReasonSnapshotWrong, o, "%s holds %d of the %d lists whole and a part of %d; a snapshot is of one document", o.Step, whole, len(want.Either), parts)
+	if calls := j.stepCalls[want.Of]; found == 0 && len(calls) > 0 && !j.interrupted() {
+		j.add(j.row.Requirement, ReasonSnapshotWrong, calls[len(calls)-1], "no snapshot of %s holds any of the %d lists", want.Of, len(want.Either))
 	}
 }
 

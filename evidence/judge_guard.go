@@ -33,9 +33,16 @@ func (j *judgement) desk() {
 			j.add("J1", ReasonObservationsBad, o, "desk event with reason %q under %s, which is no violation of the desk", d.Reason, d.Requirement)
 			continue
 		}
+		if standsIn[d.Reason] && j.expectedRefusal(o.Step) != nil {
+			j.add("R5", d.Reason, o, "%s by %s (%s), where an action was refused", d.Reason, d.Actor, d.Request)
+		}
 		j.add(d.Requirement, d.Reason, o, "%s by %s on the %s window (%s, seen by %s)", d.Reason, d.Actor, d.Window, d.Request, d.Channel)
 	}
 }
+
+// standsIn are the ways in which desktop input could stand in for an action that an engine has not (R5).
+var standsIn = map[Reason]bool{ReasonFocusLeft: true, ReasonPointerMoved: true, ReasonPointerWarped: true, ReasonPointerGrabbed: true, ReasonMasterAdded: true,
+	ReasonInputLeaked: true, ReasonInputForged: true, ReasonClipboardTaken: true, ReasonPrimaryTaken: true, ReasonKeymapChanged: true, ReasonKeyboardGrabbed: true}
 
 // person holds D7.
 func (j *judgement) person() {
@@ -89,6 +96,8 @@ func (j *judgement) system() {
 		{FactSandboxOn, "J11", ReasonSandboxOff}, {FactLoopbackOnly, "S13", ReasonListenerExposed}, {FactNoRequests, "S10", ReasonProbed},
 		{FactNoConnections, "S10", ReasonProbed}, {FactUnchanged, "R2", ReasonRefusalMutated}, {FactBystanderAlive, "S3", ReasonBystanderHarmed},
 		{FactCut, "J5", ReasonHarnessFault}, {FactEngineKilled, "J5", ReasonHarnessFault},
+		{FactBrowserKilled, "J5", ReasonHarnessFault}, {FactRenderersKilled, "J5", ReasonHarnessFault}, {FactFrozen, "J5", ReasonHarnessFault},
+		{FactThawed, "J5", ReasonHarnessFault}, {FactEngineAgain, "J5", ReasonHarnessFault},
 		{FactKilledProcesses, "S11", ReasonProcessLeft}, {FactKilledProfiles, "S11", ReasonProfileLeft},
 	} {
 		for _, o := range byFact[r.fact] {
@@ -136,13 +145,22 @@ func (j *judgement) system() {
 		if s.Verb == "cut" && len(j.stepCalls[s.Name]) == 0 {
 			need(FactCut, "the row cuts a connection")
 		}
-		if s.Verb == "kill" {
+		if fact := losses[s.Verb+" "+s.Text("process")]; fact != "" {
+			need(fact, "the row loses a process")
+		}
+		if s.Verb == "start_engine" {
+			need(FactEngineAgain, "the row starts the engine again")
+		}
+		if s.Verb == "kill" && s.Text("process") == "engine" {
 			for _, fact := range []string{FactEngineKilled, FactKilledProcesses, FactKilledProfiles} {
 				need(fact, "the row kills the engine")
 			}
 		}
 	}
 }
+
+// losses is the fact that each way to lose a process leaves behind.
+var losses = map[string]string{"kill browser": FactBrowserKilled, "kill renderers": FactRenderersKilled, "freeze browser": FactFrozen, "thaw browser": FactThawed}
 
 // scans holds P1, P7, P10 and B23.
 func (j *judgement) scans() {

@@ -418,6 +418,9 @@ func cases() []vector {
 		{"round_refused_while_something_else_moved", ra, frame(ra, loadOf("flip.html"), loadOf("flip.html"), event("w/tab 1", "save", "click", "", true), raced(a...), raced(), raced(b...)), Fail, "R2 refusal_mutated, G8 effect_elsewhere"},
 		{"listener_on_all_addresses", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactLoopbackOnly)...)...), Fail, "S13 listener_exposed"},
 	}
+	for _, c := range changedCases() {
+		list = append(list, tc(c))
+	}
 	out := append(disclosureCases(), personCases()...)
 	for _, c := range list {
 		findings := []string{}

@@ -284,6 +284,13 @@ const (
 	FactCut = "connection_cut"
 	// FactEngineKilled: the engine was killed with SIGKILL while it had browsers with profiles; Count is how many processes it had started.
 	FactEngineKilled = "engine_killed"
+	// FactBrowserKilled and FactRenderersKilled: the browser, or all processes of its pages, were killed; FactFrozen and FactThawed: it was
+	// stopped, and let go on; FactEngineAgain: another process of the engine runs after one was killed.
+	FactBrowserKilled   = "browser_killed"
+	FactRenderersKilled = "renderers_killed"
+	FactFrozen          = "browser_frozen"
+	FactThawed          = "browser_thawed"
+	FactEngineAgain     = "engine_started_again"
 	// FactKilledProcesses: none of the processes that a killed engine had started is left. FactKilledProfiles: none of its browsers'
 	// profiles. Both by the engine's own means, for the harness ends nothing before they are measured (S11).
 	FactKilledProcesses = "processes_gone_after_kill"
@@ -293,7 +300,7 @@ const (
 // SystemFacts lists every fact.
 var SystemFacts = []string{FactProfileOwn, FactProfileMode, FactProfileUsed, FactProfileGone, FactProcessesGone, FactSandboxOn, FactLoopbackOnly,
 	FactNoRequests, FactNoConnections, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactWindowAbove, FactCut,
-	FactEngineKilled, FactKilledProcesses, FactKilledProfiles}
+	FactBrowserKilled, FactRenderersKilled, FactFrozen, FactThawed, FactEngineAgain, FactEngineKilled, FactKilledProcesses, FactKilledProfiles}
 
 // Scan is one canary scan. What is "engine_raw" (results, stderr, tapped before our redactor), "bundle" (the row's files) or "temporary".
 type Scan struct {

@@ -48,7 +48,7 @@ func (j *judgement) effectStanding(o Observation) EffectStanding {
 		}
 		return EffectStands
 	case engine.EffectUnverifiable, engine.EffectSuspectedNoop, engine.EffectUnknown, engine.EffectPartial:
-		if saw && confirmable[c.Operation] && !j.secretTyped(o) && j.arrivedAsAsked(o) {
+		if saw && confirmable[c.Operation] && !j.secretTyped(o) && j.arrivedAsAsked(o) && !j.cutDuring(o) {
 			return EffectUnclaimed
 		}
 		if c.Page == "" {

@@ -198,6 +198,10 @@ type ReceiptExpect struct {
 	Trust       engine.Trust    `json:"trust,omitempty"`
 	Route       engine.Route    `json:"route,omitempty"`
 	SideEffects map[string]bool `json:"side_effects,omitempty"`
+	// ValueBefore is what the receipt must say that was replaced.
+	ValueBefore *string `json:"value_before,omitempty"`
+	// Within is the budget of the call; 0 means the row's.
+	Within time.Duration `json:"within_ns,omitempty"`
 }
 
 // RefusalExpect is the refusal that a step must return: the trigger's code of refusals.yaml and the typed detail named here.
@@ -217,6 +221,8 @@ type BindExpect struct {
 	Tabs    int            `json:"tabs,omitempty"`
 	// Active is the expected value for the first tab: "true", "false" or "null".
 	Active string `json:"active,omitempty"`
+	// Within is the budget of the bind; 0 means the row's.
+	Within time.Duration `json:"within_ns,omitempty"`
 }
 
 // SnapshotExpect is what a snapshot must hold: each role and name, once; and what it must not.

@@ -200,7 +200,7 @@ func (s *scope) effect(n strict.Node) EffectExpect {
 var documentEvents = []string{"scroll", "hashchange", "popstate", "pageshow", "pagehide", "visibilitychange", "fullscreenchange"}
 
 func (s *scope) receipt(n strict.Node) ReceiptExpect {
-	o := n.Object("of", "effect", "trust", "route", "side_effects")
+	o := n.Object("of", "effect", "trust", "route", "side_effects", "value_before", "within")
 	s.receiptNode = append(s.receiptNode, o)
 	e := ReceiptExpect{Of: s.of(o.Need("of"))}
 	for _, w := range o.Get("effect").Words(texts(effects)...) {
@@ -218,6 +218,13 @@ func (s *scope) receipt(n strict.Node) ReceiptExpect {
 		for _, key := range flags.Keys() {
 			e.SideEffects[key] = flags.Get(key).Bool()
 		}
+	}
+	if at := o.Get("value_before"); at.Exists() {
+		v := at.String()
+		e.ValueBefore = &v
+	}
+	if at := o.Get("within"); at.Exists() {
+		e.Within = at.Duration(40 * time.Second)
 	}
 	if n.IsObject() && len(o.Keys()) < 2 {
 		n.Bad("asks nothing of the receipt")
@@ -259,12 +266,15 @@ func (r *reader) refusal(n strict.Node, s *scope) RefusalExpect {
 }
 
 func (s *scope) bind(n strict.Node) BindExpect {
-	o := n.Object("of", "quality", "tabs", "active")
+	o := n.Object("of", "quality", "tabs", "active", "within")
 	s.bindNode = append(s.bindNode, o)
 	e := BindExpect{Of: s.of(o.Need("of"), "bind")}
 	e.Quality = engine.Quality(o.Need("quality").Enum(string(engine.QualityExact), string(engine.QualityHeuristic), string(engine.QualityNone)))
 	if at := o.Get("tabs"); at.Exists() {
 		e.Tabs = at.Int(1, 64)
+	}
+	if at := o.Get("within"); at.Exists() {
+		e.Within = at.Duration(40 * time.Second)
 	}
 	if at := o.Get("active"); at.Exists() {
 		e.Active = at.Enum("true", "false", "null")

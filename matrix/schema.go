@@ -110,7 +110,7 @@ func Schema() []byte {
 		"elsewhere": described(words([]string{"silent"}), "silent: nothing beside the effects saw an event or changed"),
 		"receipt": oneOrMore(closed([]string{"of"}, object{
 			"of": text("the step"), "effect": object{"anyOf": []any{words(effects), listOf(words(effects))}}, "trust": words(trusts), "route": words(engine.Routes),
-			"side_effects": closed(nil, flags),
+			"side_effects": closed(nil, flags), "value_before": text("what the receipt says was replaced"), "within": duration,
 		})),
 		"refusal": oneOrMore(closed([]string{"of", "trigger"}, object{
 			"of": text("the step"), "trigger": text("the entry of the refusal table; it gives the code"), "detail": closed(nil, detail),
@@ -118,7 +118,7 @@ func Schema() []byte {
 		})),
 		"bind": oneOrMore(closed([]string{"of", "quality"}, object{
 			"of": text("the step"), "quality": words([]engine.Quality{engine.QualityExact, engine.QualityHeuristic, engine.QualityNone}), "tabs": integer,
-			"active": words([]string{"true", "false", "null"}),
+			"active": words([]string{"true", "false", "null"}), "within": duration,
 		})),
 		"snapshot":   oneOrMore(closed([]string{"of"}, object{"of": text("the step"), "has": listOf(role), "lacks": listOf(role), "either": listOf(listOf(role))})),
 		"profile":    closed([]string{"of", "posture"}, object{"of": text("the prepare step"), "posture": words(postures)}),

@@ -165,6 +165,10 @@ func (s *scope) background(body strict.Node, step *Step) {
 	switch step.Verb {
 	case "bind":
 		s.bound[session] = true
+	case "kill":
+		if step.Text("process") == "engine" {
+			clear(s.bound) // its sessions are over
+		}
 	case "prepare":
 		delete(s.bound, session)
 		s.launches++

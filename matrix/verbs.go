@@ -150,6 +150,7 @@ var Verbs = []Verb{
 		{Name: "text", Kind: FieldText, Required: true, Doc: "the text; empty text with replace clears"},
 		{Name: "mode", Kind: FieldEnum, Words: []string{string(engine.TypeInsert), string(engine.TypeKeystrokes)}, Doc: "the way in; insert_text when left out"},
 		{Name: "replace", Kind: FieldBool, Doc: "empties the control first"},
+		{Name: "expected", Kind: FieldText, Doc: "the value that the caller believes to replace"},
 		routeOf, inSession, times, callers, beside,
 	}},
 	{Name: "open_tab", Doc: "opens a tab in the background of a bound window", Operation: engine.OpContext, Action: engine.ActionContextOpen, Route: engine.RouteEngine, Fields: []Field{
@@ -162,18 +163,35 @@ var Verbs = []Verb{
 	}},
 	{Name: "call", Doc: "calls any tool of the engine with raw arguments, for refusal rows", KeepsPages: true, Fields: []Field{
 		{Name: "operation", Kind: FieldEnum, Words: texts(engine.Operations), Required: true, Doc: "the tool"},
-		{Name: "target", Kind: FieldUse, Names: NameTarget, Doc: "fills target_id"},
-		{Name: "tab", Kind: FieldTab, Doc: "fills target_id and tab_id"},
+		{Name: "target", Kind: FieldUse, Names: NameTarget, Doc: "fills target_id, also in the place of what tab or ref fill"},
+		{Name: "tab", Kind: FieldTab, Doc: "fills target_id and tab_id; beside ref, tab_id alone"},
 		{Name: "ref", Kind: FieldNode, Doc: "fills target_id, tab_id and ref"},
 		{Name: "args", Kind: FieldArgs, Doc: "arguments as they are; they win over what other fields fill"},
 		inSession, times, callers, beside,
 	}},
 	{Name: "cut", Doc: "cuts a connection of the engine from outside", KeepsPages: true, Fields: []Field{
 		{Name: "connection", Kind: FieldEnum, Words: []string{"browser"}, Required: true, Doc: "the connection between engine and browser"},
+		{Name: "when", Kind: FieldEnum, Words: []string{"page_asks"}, Doc: "page_asks: in the middle of a handler, when a page asks the server for time; at once when left out"},
 		beside,
 	}},
-	{Name: "kill", Doc: "kills the engine's process with SIGKILL and looks at what is left of its browsers", KeepsPages: true, Fields: []Field{
-		{Name: "process", Kind: FieldEnum, Words: []string{"engine"}, Required: true, Doc: "whose process"},
+	{Name: "kill", Doc: "kills a process with SIGKILL: the engine's, and looks at what is left of its browsers; the browser's; or those of all its pages", KeepsPages: true, Fields: []Field{
+		{Name: "process", Kind: FieldEnum, Words: []string{"engine", "browser", "renderers"}, Required: true, Doc: "whose process"},
+	}},
+	{Name: "start_engine", Doc: "starts the engine again after it was killed", KeepsPages: true},
+	{Name: "freeze", Doc: "stops the browser's process: it lives and answers nothing", KeepsPages: true, Fields: []Field{
+		{Name: "process", Kind: FieldEnum, Words: []string{"browser"}, Required: true, Doc: "whose process"},
+	}},
+	{Name: "thaw", Doc: "lets a frozen browser go on", KeepsPages: true, Fields: []Field{
+		{Name: "process", Kind: FieldEnum, Words: []string{"browser"}, Required: true, Doc: "whose process"},
+	}},
+	{Name: "page_does", Doc: "has a page change by itself: hands a word to its script, and waits until it says that it is done", KeepsPages: true, Fields: []Field{
+		{Name: "tab", Kind: FieldTab, Required: true, Doc: "the tab"},
+		{Name: "what", Kind: FieldText, Required: true, Doc: "the word; the page's own script knows what it means"},
+		beside,
+	}},
+	{Name: "await_dialog", Doc: "waits until a dialog holds a page up, as its silence shows", KeepsPages: true, Fields: []Field{
+		{Name: "tab", Kind: FieldTab, Required: true, Doc: "the tab"},
+		beside,
 	}},
 	{Name: "wait", Doc: "waits until nothing happened for a time", KeepsPages: true, Fields: []Field{
 		{Name: "quiet", Kind: FieldDuration, Required: true, Doc: "the quiet time"},

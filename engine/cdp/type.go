@@ -21,8 +21,9 @@ const maxKeysUnderWay = 64
 // prepared is what js/prepare.js returns, readback what js/readback.js returns.
 type (
 	prepared struct {
-		Problem string `json:"problem"`
-		Empty   bool   `json:"empty"`
+		Problem string  `json:"problem"`
+		Empty   bool    `json:"empty"`
+		Before  *string `json:"before"`
 	}
 	readback struct {
 		State  string `json:"state"`
@@ -56,7 +57,7 @@ func (b *Browser) Type(ctx context.Context, c engine.ContextKey, n engine.NodeRe
 	standing := b.stand(ctx, c, s)
 	t, err := b.find(ctx, s, n)
 	if err == nil {
-		err = prepare(ctx, t, false, replace, nil)
+		err = prepare(ctx, t, false, replace, n.Value, nil)
 	}
 	st := <-standing
 	if err = errors.Join(st.err, err); err != nil {
@@ -76,9 +77,10 @@ func (b *Browser) Type(ctx context.Context, c engine.ContextKey, n engine.NodeRe
 	}
 	out.FocusEmulated = s.emulates()
 	var p prepared
-	if err := prepare(ctx, t, true, replace, &p); err != nil {
+	if err := prepare(ctx, t, true, replace, n.Value, &p); err != nil {
 		return fail(err)
 	}
+	out.Before = p.Before
 	var last *pending
 	if replace && !p.Empty && (text == "" || mode == engine.TypeKeystrokes) {
 		last = t.s.backspace()
@@ -127,8 +129,9 @@ func judge(out engine.Outcome, r readback, points int) engine.Outcome {
 }
 
 // prepare checks a control and, when act is true, focuses it and places the caret.
-func prepare(ctx context.Context, t found, act, replace bool, out *prepared) error {
-	p, err := resultOf[prepared](ctx, t.s.on(t.object, prepareScript, act, replace))
+// expected is the value that is to be replaced, nil for any.
+func prepare(ctx context.Context, t found, act, replace bool, expected *string, out *prepared) error {
+	p, err := resultOf[prepared](ctx, t.s.on(t.object, prepareScript, act, replace, expectation(expected)))
 	if err != nil {
 		return err
 	}
@@ -136,6 +139,8 @@ func prepare(ctx context.Context, t found, act, replace bool, out *prepared) err
 	case "":
 	case "gone":
 		return errNode
+	case "value_changed":
+		return unavailable(engine.OpType, "value_changed", "value_changed", engine.ActionType, engine.RouteTrustedInput)
 	case "not_editable", "disabled", "read_only", "hidden":
 		return cannot(engine.OpType, p.Problem, engine.ActionType, engine.RouteTrustedInput)
 	default:
@@ -146,6 +151,9 @@ func prepare(ctx context.Context, t found, act, replace bool, out *prepared) err
 	}
 	return nil
 }
+
+// expectation is an expected value as the script takes it: in a list, for an empty string and an empty list are left out on the wire.
+func expectation(value *string) []*string { return []*string{value} }
 
 // backspace deletes what is selected and returns the key's release.
 func (s *session) backspace() *pending {

@@ -198,6 +198,9 @@ func (e *Engine) judgeOutcome(ctx context.Context, s *session, p *process, o ord
 		rc.Refusal = e.refuse(o.op, "protocol_violation", engine.Detail{})
 		return
 	}
+	if before := out.Before; before != nil && len(*before) <= maxText {
+		rc.ValueBefore = before
+	}
 	if out.Refusal != nil {
 		rc.Refusal = e.adopt(ctx, o.op, s, p, out.Refusal)
 	}
@@ -280,9 +283,12 @@ func (e *Engine) navigate(ctx context.Context, op engine.Operation, req engine.N
 	return e.run(ctx, order{op: op, session: req.Session, target: req.TargetID, tab: req.TabID, action: engine.ActionNavigate, route: engine.RouteEngine, requested: 1,
 		supported: able[engine.Navigator],
 		dispatch: func(ctx context.Context, c *call, _ proof, _ engine.NodeRef) (engine.Outcome, error) {
-			// Whatever comes of it, refs of the old document are not to be used again.
-			defer c.tab.leave()
-			return c.proc.browser.(engine.Navigator).Navigate(ctx, c.tab.key, req.URL)
+			out, err := c.proc.browser.(engine.Navigator).Navigate(ctx, c.tab.key, req.URL)
+			if engine.AsRefusal(err) == nil {
+				// Whatever came of it, refs of the old document are not to be used again. A refusal changes nothing.
+				c.tab.leave()
+			}
+			return out, err
 		}})
 }
 
@@ -324,9 +330,17 @@ func (e *Engine) typeText(ctx context.Context, op engine.Operation, req engine.T
 	if req.Text == "" && !req.Replace {
 		return engine.Refused(e.argument(op, "invalid_argument", "text"))
 	}
+	switch {
+	case req.Expected == nil:
+	case !req.Replace:
+		return engine.Refused(e.argument(op, "invalid_argument", "expected_value"))
+	case len(*req.Expected) > maxTyped:
+		return engine.Refused(e.argument(op, "too_large", "expected_value"))
+	}
 	return e.run(ctx, order{op: op, session: req.Session, target: req.TargetID, tab: req.TabID, ref: req.Ref, needsRef: true, action: engine.ActionType, route: route,
 		delivery: req.Delivery, requested: utf8.RuneCountInString(req.Text), supported: able[engine.Typer],
 		dispatch: func(ctx context.Context, c *call, _ proof, n engine.NodeRef) (engine.Outcome, error) {
+			n.Value = req.Expected
 			return c.proc.browser.(engine.Typer).Type(ctx, c.tab.key, n, req.Text, mode, req.Replace)
 		}})
 }

@@ -40,6 +40,8 @@ type Config struct {
 type Budgets struct {
 	// Launch bounds browser_prepare, Bind bounds binding, Action every other call on a browser, End the end of a session.
 	Launch, Bind, Action, End time.Duration
+	// Proof bounds the proof before an action or a read: a browser that does not answer is refused before the caller's own patience ends.
+	Proof time.Duration
 	// Settle is how long native and protocol rectangles may disagree after a window moved.
 	Settle time.Duration
 	// Reconnect bounds all attempts to make a lost connection anew.
@@ -47,13 +49,13 @@ type Budgets struct {
 }
 
 // DefaultBudgets are the budgets of a release plan.
-var DefaultBudgets = Budgets{Launch: 20 * time.Second, Bind: 5 * time.Second, Action: 5 * time.Second, End: 10 * time.Second, Settle: 500 * time.Millisecond,
+var DefaultBudgets = Budgets{Launch: 20 * time.Second, Bind: 5 * time.Second, Action: 5 * time.Second, End: 10 * time.Second, Proof: 1500 * time.Millisecond, Settle: 500 * time.Millisecond,
 	Reconnect: 32 * time.Second}
 
 func (b Budgets) withDefaults() Budgets {
 	for _, f := range []struct{ got, def *time.Duration }{
 		{&b.Launch, &DefaultBudgets.Launch}, {&b.Bind, &DefaultBudgets.Bind}, {&b.Action, &DefaultBudgets.Action}, {&b.End, &DefaultBudgets.End},
-		{&b.Settle, &DefaultBudgets.Settle}, {&b.Reconnect, &DefaultBudgets.Reconnect},
+		{&b.Proof, &DefaultBudgets.Proof}, {&b.Settle, &DefaultBudgets.Settle}, {&b.Reconnect, &DefaultBudgets.Reconnect},
 	} {
 		if *f.got <= 0 {
 			*f.got = *f.def

@@ -107,6 +107,8 @@ func (e *Engine) proveProcess(ctx context.Context, op engine.Operation, s *sessi
 // prove is the whole re-proof of one tab.
 func (c *call) prove(ctx context.Context) (proof, *engine.Refusal) {
 	e := c.e
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.Budgets.Proof)
+	defer cancel()
 	if r := e.proveProcess(ctx, c.op, c.session, c.proc); r != nil {
 		return proof{}, r
 	}

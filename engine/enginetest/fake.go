@@ -440,6 +440,9 @@ func (b *fakeBrowser) act(ctx context.Context, verb string, c engine.ContextKey,
 	if n.Document != "" && n.Document != t.context(b.f).Document {
 		return engine.Outcome{}, &engine.Refusal{Trigger: "ref_retired", Detail: engine.Detail{Reason: "document"}}
 	}
+	if n.Value != nil && *n.Value != t.value {
+		return engine.Outcome{}, &engine.Refusal{Trigger: "value_changed", Detail: engine.Detail{Action: engine.ActionType, Route: engine.RouteTrustedInput, Limitation: "value_changed"}}
+	}
 	b.f.journal = append(b.f.journal, Input{Verb: verb, Window: t.window.native, Context: c, Node: n.Node, Text: text})
 	out := change(t)
 	if b.f.defects[DefectCut] {
@@ -501,11 +504,13 @@ func (b *fakeBrowser) Click(ctx context.Context, c engine.ContextKey, n engine.N
 
 func (b *fakeBrowser) Type(ctx context.Context, c engine.ContextKey, n engine.NodeRef, text string, mode engine.TypeMode, replace bool) (engine.Outcome, error) {
 	return b.act(ctx, "type", c, n, text, func(t *fakeTab) engine.Outcome {
+		var before *string
 		if replace {
-			t.value = ""
+			was := t.value
+			before, t.value = &was, ""
 		}
 		count := utf8.RuneCountInString(text)
-		out := engine.Outcome{Effect: engine.EffectConfirmed, Route: engine.RouteTrustedInput, Trust: engine.TrustTrustedInput, Requested: count, Delivered: count}
+		out := engine.Outcome{Effect: engine.EffectConfirmed, Route: engine.RouteTrustedInput, Trust: engine.TrustTrustedInput, Requested: count, Delivered: count, Before: before}
 		if mode == engine.TypeKeystrokes {
 			out.Route = engine.RouteKeyboard
 		}

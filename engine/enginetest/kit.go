@@ -70,6 +70,20 @@ func Test(t *testing.T, s Subject) {
 		c.OK(engine.OpNavigate, engine.NavigateRequest{Session: w.Session, TargetID: w.Target, TabID: w.Tab, URL: s.Page})
 		g.Expect(c.Refused(engine.OpType, engine.TypeRequest{Session: w.Session, TargetID: w.Target, TabID: w.Tab, Ref: w.Box, Text: "x"}).Code).To(gomega.Equal(engine.CodeRefStale))
 	})
+	t.Run("a_replaced_value_is_the_expected_one_and_is_told", func(t *testing.T) {
+		g, c := gomega.NewWithT(t), NewCaller(t, s.Open(t))
+		w := c.Bound(s.Page)
+		c.Look(&w)
+		c.Type(w, "first")
+		other, first := "other", "first"
+		req := engine.TypeRequest{Session: w.Session, TargetID: w.Target, TabID: w.Tab, Ref: w.Box, Text: "second", Replace: true, Expected: &other}
+		g.Expect(c.Refused(engine.OpType, req).Trigger).To(gomega.Equal("value_changed"))
+		req.Expected = &first
+		g.Expect(c.OK(engine.OpType, req).Receipt.ValueBefore).To(gomega.HaveValue(gomega.Equal("first")))
+		req.Expected = nil
+		g.Expect(c.OK(engine.OpType, req).Receipt.ValueBefore).To(gomega.HaveValue(gomega.Equal("second")))
+		g.Expect(c.Value(&w)).To(gomega.Equal("second"))
+	})
 	t.Run("a_session_ends_once_and_for_all_and_alone", func(t *testing.T) {
 		g, c := gomega.NewWithT(t), NewCaller(t, s.Open(t))
 		w, v := c.Bound(s.Page), c.Bound(s.Page)
@@ -313,56 +327,58 @@ func HostileArguments(s Scope) map[string]RawCall {
 	base := fmt.Sprintf(`"session":%q,"target_id":%q,"tab_id":%q`, s.Session, s.Target, s.Tab)
 	typ := base + fmt.Sprintf(`,"ref":%q`, s.Box)
 	return map[string]RawCall{
-		"list":                {engine.OpType, `[]`},
-		"null":                {engine.OpType, `null`},
-		"number":              {engine.OpType, `7`},
-		"text":                {engine.OpType, `"x"`},
-		"two_values":          {engine.OpType, `{} {}`},
-		"cut_short":           {engine.OpType, `{"session":`},
-		"not_json":            {engine.OpType, `session=x`},
-		"unknown_field":       {engine.OpType, `{` + typ + `,"text":"x","force":true}`},
-		"other_case":          {engine.OpType, `{` + typ + `,"TEXT":"x"}`},
-		"duplicate":           {engine.OpType, `{` + typ + `,"text":"x","text":"y"}`},
-		"null_text":           {engine.OpType, `{` + typ + `,"text":null}`},
-		"number_text":         {engine.OpType, `{` + typ + `,"text":5}`},
-		"text_flag":           {engine.OpType, `{` + typ + `,"text":"x","replace":"yes"}`},
-		"object_text":         {engine.OpType, `{` + typ + `,"text":{"a":"x"}}`},
-		"invalid_utf8":        {engine.OpType, `{` + typ + `,"text":"` + "\xff\xfe" + `"}`},
-		"half_surrogate":      {engine.OpType, `{` + typ + `,"text":"\ud83d"}`},
-		"half_surrogate_late": {engine.OpType, `{` + typ + `,"text":"\ud83d\u0041"}`},
-		"low_surrogate":       {engine.OpType, `{` + typ + `,"text":"\udc00"}`},
-		"huge_text":           {engine.OpType, `{` + typ + `,"text":"` + strings.Repeat("x", 600<<10) + `"}`},
-		"huge_call":           {engine.OpType, `{` + typ + `,"text":"` + strings.Repeat("x", engine.MaxArgs) + `"}`},
-		"unknown_mode":        {engine.OpType, `{` + typ + `,"text":"x","mode":"telepathy"}`},
-		"unknown_delivery":    {engine.OpType, `{` + typ + `,"text":"x","delivery":"sideways"}`},
-		"no_text":             {engine.OpType, `{` + typ + `}`},
-		"no_ref":              {engine.OpType, `{` + base + `,"text":"x"}`},
-		"deep":                {engine.OpType, `{"session":` + strings.Repeat(`[`, 5000) + strings.Repeat(`]`, 5000) + `}`},
-		"unknown_route":       {engine.OpClick, `{` + typ + `,"input_route":"magic"}`},
-		"script_url":          {engine.OpNavigate, `{` + base + `,"url":"javascript:alert(1)"}`},
-		"file_url":            {engine.OpNavigate, `{` + base + `,"url":"file:///etc/passwd"}`},
-		"data_url":            {engine.OpNavigate, `{` + base + `,"url":"data:text/html,x"}`},
-		"browser_url":         {engine.OpNavigate, `{` + base + `,"url":"chrome://settings"}`},
-		"about_config":        {engine.OpNavigate, `{` + base + `,"url":"about:config"}`},
-		"padded_url":          {engine.OpNavigate, `{` + base + `,"url":" javascript:alert(1)"}`},
-		"split_url":           {engine.OpNavigate, `{` + base + `,"url":"java\nscript:alert(1)"}`},
-		"relative_url":        {engine.OpNavigate, `{` + base + `,"url":"/x"}`},
-		"hostless_url":        {engine.OpNavigate, `{` + base + `,"url":"http:///x"}`},
-		"no_url":              {engine.OpNavigate, `{` + base + `}`},
-		"long_url":            {engine.OpNavigate, `{` + base + `,"url":"http://a/` + strings.Repeat("x", 9000) + `"}`},
-		"big_pid":             {engine.OpState, fmt.Sprintf(`{"session":%q,"mode":"bind","pid":99999999999999999999,"window_id":1}`, s.Session)},
-		"negative_pid":        {engine.OpState, fmt.Sprintf(`{"session":%q,"mode":"bind","pid":-1,"window_id":1}`, s.Session)},
-		"fraction_pid":        {engine.OpState, fmt.Sprintf(`{"session":%q,"mode":"bind","pid":1.5,"window_id":1}`, s.Session)},
-		"negative_window":     {engine.OpState, fmt.Sprintf(`{"session":%q,"mode":"bind","pid":1,"window_id":-1}`, s.Session)},
-		"unknown_state_mode":  {engine.OpState, fmt.Sprintf(`{"session":%q,"mode":"peek"}`, s.Session)},
-		"negative_nodes":      {engine.OpState, `{` + base + `,"mode":"snapshot","max_nodes":-1}`},
-		"mixed_modes":         {engine.OpState, `{` + base + `,"mode":"snapshot","pid":5}`},
-		"unknown_profile":     {engine.OpPrepare, fmt.Sprintf(`{"session":%q,"allow_launch":true,"profile":{"kind":"mine"}}`, s.Session)},
-		"profile_extra":       {engine.OpPrepare, fmt.Sprintf(`{"session":%q,"allow_launch":true,"profile":{"kind":"isolated_new","path":"/"}}`, s.Session)},
-		"profile_list":        {engine.OpPrepare, fmt.Sprintf(`{"session":%q,"allow_launch":true,"profile":[]}`, s.Session)},
-		"window_without_pid":  {engine.OpPrepare, fmt.Sprintf(`{"session":%q,"allow_launch":true,"profile":{"kind":"isolated_new"},"window_id":9}`, s.Session)},
-		"unknown_kind":        {engine.OpContext, `{` + base + `,"kind":"explode"}`},
-		"unknown_gesture":     {engine.OpPointer, `{` + typ + `,"kind":"wiggle"}`},
-		"arguments_for_none":  {engine.OpSessionStart, `{"session":"x"}`},
+		"list":                     {engine.OpType, `[]`},
+		"null":                     {engine.OpType, `null`},
+		"number":                   {engine.OpType, `7`},
+		"text":                     {engine.OpType, `"x"`},
+		"two_values":               {engine.OpType, `{} {}`},
+		"cut_short":                {engine.OpType, `{"session":`},
+		"not_json":                 {engine.OpType, `session=x`},
+		"unknown_field":            {engine.OpType, `{` + typ + `,"text":"x","force":true}`},
+		"other_case":               {engine.OpType, `{` + typ + `,"TEXT":"x"}`},
+		"duplicate":                {engine.OpType, `{` + typ + `,"text":"x","text":"y"}`},
+		"null_text":                {engine.OpType, `{` + typ + `,"text":null}`},
+		"number_text":              {engine.OpType, `{` + typ + `,"text":5}`},
+		"expected_without_replace": {engine.OpType, `{` + typ + `,"text":"x","expected_value":"y"}`},
+		"expected_number":          {engine.OpType, `{` + typ + `,"text":"x","replace":true,"expected_value":5}`},
+		"text_flag":                {engine.OpType, `{` + typ + `,"text":"x","replace":"yes"}`},
+		"object_text":              {engine.OpType, `{` + typ + `,"text":{"a":"x"}}`},
+		"invalid_utf8":             {engine.OpType, `{` + typ + `,"text":"` + "\xff\xfe" + `"}`},
+		"half_surrogate":           {engine.OpType, `{` + typ + `,"text":"\ud83d"}`},
+		"half_surrogate_late":      {engine.OpType, `{` + typ + `,"text":"\ud83d\u0041"}`},
+		"low_surrogate":            {engine.OpType, `{` + typ + `,"text":"\udc00"}`},
+		"huge_text":                {engine.OpType, `{` + typ + `,"text":"` + strings.Repeat("x", 600<<10) + `"}`},
+		"huge_call":                {engine.OpType, `{` + typ + `,"text":"` + strings.Repeat("x", engine.MaxArgs) + `"}`},
+		"unknown_mode":             {engine.OpType, `{` + typ + `,"text":"x","mode":"telepathy"}`},
+		"unknown_delivery":         {engine.OpType, `{` + typ + `,"text":"x","delivery":"sideways"}`},
+		"no_text":                  {engine.OpType, `{` + typ + `}`},
+		"no_ref":                   {engine.OpType, `{` + base + `,"text":"x"}`},
+		"deep":                     {engine.OpType, `{"session":` + strings.Repeat(`[`, 5000) + strings.Repeat(`]`, 5000) + `}`},
+		"unknown_route":            {engine.OpClick, `{` + typ + `,"input_route":"magic"}`},
+		"script_url":               {engine.OpNavigate, `{` + base + `,"url":"javascript:alert(1)"}`},
+		"file_url":                 {engine.OpNavigate, `{` + base + `,"url":"file:///etc/passwd"}`},
+		"data_url":                 {engine.OpNavigate, `{` + base + `,"url":"data:text/html,x"}`},
+		"browser_url":              {engine.OpNavigate, `{` + base + `,"url":"chrome://settings"}`},
+		"about_config":             {engine.OpNavigate, `{` + base + `,"url":"about:config"}`},
+		"padded_url":               {engine.OpNavigate, `{` + base + `,"url":" javascript:alert(1)"}`},
+		"split_url":                {engine.OpNavigate, `{` + base + `,"url":"java\nscript:alert(1)"}`},
+		"relative_url":             {engine.OpNavigate, `{` + base + `,"url":"/x"}`},
+		"hostless_url":             {engine.OpNavigate, `{` + base + `,"url":"http:///x"}`},
+		"no_url":                   {engine.OpNavigate, `{` + base + `}`},
+		"long_url":                 {engine.OpNavigate, `{` + base + `,"url":"http://a/` + strings.Repeat("x", 9000) + `"}`},
+		"big_pid":                  {engine.OpState, fmt.Sprintf(`{"session":%q,"mode":"bind","pid":99999999999999999999,"window_id":1}`, s.Session)},
+		"negative_pid":             {engine.OpState, fmt.Sprintf(`{"session":%q,"mode":"bind","pid":-1,"window_id":1}`, s.Session)},
+		"fraction_pid":             {engine.OpState, fmt.Sprintf(`{"session":%q,"mode":"bind","pid":1.5,"window_id":1}`, s.Session)},
+		"negative_window":          {engine.OpState, fmt.Sprintf(`{"session":%q,"mode":"bind","pid":1,"window_id":-1}`, s.Session)},
+		"unknown_state_mode":       {engine.OpState, fmt.Sprintf(`{"session":%q,"mode":"peek"}`, s.Session)},
+		"negative_nodes":           {engine.OpState, `{` + base + `,"mode":"snapshot","max_nodes":-1}`},
+		"mixed_modes":              {engine.OpState, `{` + base + `,"mode":"snapshot","pid":5}`},
+		"unknown_profile":          {engine.OpPrepare, fmt.Sprintf(`{"session":%q,"allow_launch":true,"profile":{"kind":"mine"}}`, s.Session)},
+		"profile_extra":            {engine.OpPrepare, fmt.Sprintf(`{"session":%q,"allow_launch":true,"profile":{"kind":"isolated_new","path":"/"}}`, s.Session)},
+		"profile_list":             {engine.OpPrepare, fmt.Sprintf(`{"session":%q,"allow_launch":true,"profile":[]}`, s.Session)},
+		"window_without_pid":       {engine.OpPrepare, fmt.Sprintf(`{"session":%q,"allow_launch":true,"profile":{"kind":"isolated_new"},"window_id":9}`, s.Session)},
+		"unknown_kind":             {engine.OpContext, `{` + base + `,"kind":"explode"}`},
+		"unknown_gesture":          {engine.OpPointer, `{` + typ + `,"kind":"wiggle"}`},
+		"arguments_for_none":       {engine.OpSessionStart, `{"session":"x"}`},
 	}
 }

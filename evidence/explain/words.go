@@ -171,6 +171,12 @@ func expectClauses(c matrix.Contract) []Clause {
 		for _, name := range slices.Sorted(maps.Keys(r.SideEffects)) {
 			asks = append(asks, fmt.Sprintf("%s %t", name, r.SideEffects[name]))
 		}
+		if r.ValueBefore != nil {
+			asks = append(asks, "that "+quote(*r.ValueBefore)+" was replaced")
+		}
+		if r.Within > 0 {
+			asks = append(asks, fmt.Sprintf("and comes within %v", r.Within))
+		}
 		add(r.Of, "the receipt of %s says %s", r.Of, strings.Join(asks, ", "))
 	}
 	for _, r := range c.Expect.Refusal {
@@ -190,6 +196,9 @@ func expectClauses(c matrix.Contract) []Clause {
 		}
 		if b.Active != "" {
 			text += ", active " + b.Active
+		}
+		if b.Within > 0 {
+			text += fmt.Sprintf(", within %v", b.Within)
 		}
 		add(b.Of, "%s", text)
 	}

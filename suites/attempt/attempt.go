@@ -94,8 +94,10 @@ type Attempt struct {
 	snapshots map[string]*Snapshot
 	windows   []*stage.Window
 	// hidden are windows that the arrangement hid.
-	hidden   []*stage.Window
-	browser  process.Identity
+	hidden  []*stage.Window
+	browser process.Identity
+	// frozen is the browser that a step stopped.
+	frozen   process.Identity
 	posture  engine.Posture
 	profiles []string
 	launches map[string]*launched

@@ -82,6 +82,7 @@ func (a *Attempt) reviveEngine(ctx context.Context) {
 // leave ends what the row began: its session and browser. A shared browser keeps its window and tabs for the next row that shares it, which
 // puts them in order (see [Attempt.tidy]); one that got further windows is given up.
 func (a *Attempt) leave(ctx context.Context) {
+	a.thawLast()
 	a.show(ctx)
 	switch {
 	case a.Contract.Launch == matrix.LaunchShared && a.Stage.Shared != nil:

@@ -145,7 +145,14 @@ func (a *Attempt) follow(ev fixtures.Event) {
 			return
 		}
 		page := tabParameter(ev.Detail.Path)
-		if page == "" {
+		switch {
+		case page != "":
+		case !ev.Detail.Top && a.tabOf[a.pages.Parent(ev.Document)] != "":
+			page = a.tabOf[a.pages.Parent(ev.Document)]
+		case a.lastGone == "" && len(a.docs) == 1:
+			for page = range a.docs { // the row's only tab
+			}
+		default:
 			page = a.lastGone
 		}
 		a.tabOf[ev.Document] = page

@@ -30,6 +30,9 @@ func call(ctx context.Context, a *attempt.Attempt, s matrix.Step) error {
 	if err != nil {
 		return err
 	}
+	if err := swap(a, s, args); err != nil {
+		return err
+	}
 	if raw, ok := s.Args["args"].(map[string]any); ok {
 		expanded, err := expand(a, raw)
 		if err != nil {
@@ -39,6 +42,26 @@ func call(ctx context.Context, a *attempt.Attempt, s matrix.Step) error {
 	}
 	_, err = a.Call(ctx, engine.Operation(attempt.Text(s, "operation")), args, attempt.Aim{Tab: tab})
 	return err
+}
+
+// swap puts another tab or target in the place of the one that belongs to a ref or tab, where the row names both.
+func swap(a *attempt.Attempt, s matrix.Step, args map[string]any) error {
+	ref, tab, target := s.Text("ref"), s.Text("tab"), s.Text("target")
+	if ref != "" && tab != "" {
+		other, err := a.Tab(tab)
+		if err != nil {
+			return err
+		}
+		args["tab_id"] = other.ID
+	}
+	if target != "" && (ref != "" || tab != "") {
+		other, err := a.Target(target)
+		if err != nil {
+			return err
+		}
+		args["target_id"] = other.ID
+	}
+	return nil
 }
 
 // expand replaces the variables in every text of a raw argument.

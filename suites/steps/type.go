@@ -26,6 +26,9 @@ func typeText(ctx context.Context, a *attempt.Attempt, s matrix.Step) error {
 	if attempt.Bool(s, "replace") {
 		args["replace"] = true
 	}
+	if s.Has("expected") {
+		args["expected_value"] = s.Text("expected")
+	}
 	_, err = a.Call(ctx, engine.OpType, args, attempt.Aim{Tab: tab, Chars: utf8.RuneCountInString(text)})
 	return err
 }

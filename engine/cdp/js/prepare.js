@@ -1,8 +1,9 @@
 // Makes this element ready to take text: checks it, and when act is true focuses it and puts the caret at the end or, to replace, selects
-// all. Returns {problem, empty}: problem is "" or a word of refusals.yaml; empty says that nothing is there to be replaced.
+// all. expected is a list with the text that is to be replaced, or with null for any. Returns {problem, empty, before}: problem is "" or a
+// word of refusals.yaml; empty says that nothing is there to be replaced; before is the text there, null where the control hides it.
 // The text before and the selection are kept in this world for readback.js.
-function (act, replace) {
-  const out = {problem: "", empty: false};
+function (act, replace, expected) {
+  const out = {problem: "", empty: false, before: null};
   const field = this instanceof HTMLInputElement || this instanceof HTMLTextAreaElement;
   const texts = ["text", "search", "url", "tel", "email", "password", "number"];
   if (Node.prototype.getRootNode.call(this, {composed: true}) !== document) { out.problem = "gone"; return out; }
@@ -11,11 +12,15 @@ function (act, replace) {
   if (field && this.readOnly) { out.problem = "read_only"; return out; }
   if (Element.prototype.getClientRects.call(this).length === 0 || getComputedStyle(this).visibility !== "visible") { out.problem = "hidden"; return out; }
   const text = () => field ? this.value : this.innerText;
+  const changed = () => expected[0] !== null && text() !== expected[0];
   out.empty = text() === "";
+  if (changed()) { out.problem = "value_changed"; return out; }
   if (!act) return out;
   HTMLElement.prototype.focus.call(this);
   if (Node.prototype.getRootNode.call(this).activeElement !== this) { out.problem = "not_editable"; return out; }
+  if (changed()) { out.problem = "value_changed"; return out; } // the page's own handler of the focus
   const before = text();
+  if (replace && this.type !== "password") out.before = before;
   const sel = getSelection();
   let start = replace ? 0 : before.length;
   if (field) {
