@@ -33,6 +33,13 @@ func (j *judgement) allowedRefusal(o Observation) bool {
 	})
 }
 
+// deliveredBeside reports that a call of the same group, whose window of time was closed at the same moment, was delivered.
+func (j *judgement) deliveredBeside(c *Call) bool {
+	return slices.ContainsFunc(j.of(KindCall), func(o Observation) bool {
+		return o.Call.Grouped && o.Call.ClosedNS == c.ClosedNS && o.Call.Status == engine.StatusOK
+	})
+}
+
 // rounds holds the floor of a repeated step.
 func (j *judgement) rounds(want matrix.RoundsExpect) {
 	calls := j.stepCalls[want.Of]
@@ -133,8 +140,8 @@ func (j *judgement) refused(o Observation) {
 		j.late(slow, ReasonRefusalLate, o, time.Duration(c.ReplyNS-c.StartNS), budget)
 	}
 	for _, e := range j.of(KindJournal) {
-		if c.Grouped && j.expected(e.Journal) {
-			continue // what the other calls of the group were to bring about
+		if c.Grouped && (j.expected(e.Journal) || j.deliveredBeside(c)) {
+			continue // another call of the group may have brought it about; what nobody asked for is an effect elsewhere
 		}
 		if e.MonoNS >= c.StartNS && e.MonoNS <= c.ClosedNS && e.Journal.Signed && interaction[e.Journal.Type] {
 			j.add("R2", ReasonRefusalMutated, e, "%s was refused, and %s of %s saw %s in its window of time", c.Operation, e.Journal.Control, e.Journal.Page, e.Journal.Type)

@@ -415,7 +415,8 @@ func cases() []vector {
 			return o
 		}()), Fail, "G8 refused"},
 		{"floor_of_an_effect_not_reached", ra, frame(ra, loadOf("flip.html"), raced(a...), raced(b...), raced(a...)), Fail, "G8 effect_missing"},
-		{"round_refused_while_something_else_moved", ra, frame(ra, loadOf("flip.html"), loadOf("flip.html"), event("w/tab 1", "save", "click", "", true), raced(a...), raced(), raced(b...)), Fail, "R2 refusal_mutated, G8 effect_elsewhere"},
+		{"round_refused_while_something_else_moved", ra, frame(ra, loadOf("flip.html"), loadOf("flip.html"), event("w/tab 1", "save", "click", "", true), raced(a...), raced(), raced(b...)), Fail, "G8 effect_elsewhere"},
+		{"rounds_all_refused_while_something_moved", ra, frame(ra, loadOf("flip.html"), loadOf("flip.html"), event("w/tab 1", "save", "click", "", true), raced(), raced(), raced()), Fail, "R2 refusal_mutated, G8 effect_elsewhere, G8 refused, G8 snapshot_wrong"},
 		{"listener_on_all_addresses", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactLoopbackOnly)...)...), Fail, "S13 listener_exposed"},
 	}
 	for _, c := range changedCases() {
