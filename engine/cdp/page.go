@@ -298,6 +298,9 @@ func (b *Browser) stand(ctx context.Context, c engine.ContextKey, s *session) <-
 			// Emulation may be what hides the truth: of this tab, or of the one that its window shows now, which was parked once and became the
 			// visible one when another was closed. Whoever acts in a parked tab again emulates it again.
 			for _, p := range b.link.pages() {
+				if p != s && p.dialogOpen() {
+					continue // its dialog holds up nobody else; it stays as it is
+				}
 				if err = errors.Join(err, p.unemulate(ctx)); err != nil {
 					break
 				}
