@@ -424,7 +424,7 @@ func (c *covering) counts() {
 			case floor[k] && e.AtLeast == 0 && got != want:
 				c.effectNode[i].Node().Bad("%s: at_least is missing: rounds let fewer than %d happen", c.row.Stem, want)
 			case !floor[k] && (got != want || e.AtLeast != 0):
-				c.effectNode[i].Node().Bad("%s: the effect's count is %d, and the row's steps bring it about %d times: want %s}", c.row.Stem, got, want, text)
+				c.effectNode[i].Node().Bad("%s: the effect's count is %d, and the row's steps bring it about %d times: want %s}, or a refusal of one", c.row.Stem, got, want, text)
 			}
 			if isClick && e.Trusted != nil && len(trusted[k]) == 1 && !trusted[k][*e.Trusted] {
 				c.effectNode[i].Get("trusted").Bad("%s: by the route of %s the page sees trusted: %t", c.row.Stem, first[k], !*e.Trusted)
@@ -475,6 +475,12 @@ func (c *covering) receipts() {
 		}
 		if onPages(verb) && e.Trust == "" {
 			missing("trust")
+		}
+		if step.Bool("replace") && e.ValueBefore == nil && slices.Contains(c.requirement.Expects, "value_before") {
+			missing("value_before")
+		}
+		if e.Within == 0 && slices.Contains(c.requirement.Expects, "budget") {
+			missing("within")
 		}
 		for _, flag := range c.flags(step.Verb) {
 			if _, ok := e.SideEffects[flag]; !ok {
@@ -546,6 +552,13 @@ func (c *covering) refusals() {
 				c.refusalNode[i].Node().Bad("%s: detail of the refusal of %s does not state %s, which %s carries", c.row.Stem, e.Of, field, e.Trigger)
 			}
 		}
+		if slices.Contains(c.requirement.Expects, "hints") {
+			for _, field := range []string{"alternative_route", "next_action"} {
+				if _, ok := e.Detail[field]; !ok {
+					c.refusalNode[i].Node().Bad("%s: detail of the refusal of %s does not state %s: rows of %s state what helps, and what does not", c.row.Stem, e.Of, field, c.requirement.ID)
+				}
+			}
+		}
 		if e.Within == 0 && slices.Contains(c.requirement.Expects, "within") {
 			c.refusalNode[i].Node().Bad("%s: within is missing in the refusal of %s: rows of %s state it", c.row.Stem, e.Of, c.requirement.ID)
 		}
@@ -564,6 +577,9 @@ func (c *covering) binds() {
 	for i, e := range c.row.Expect.Bind {
 		if e.Quality == engine.QualityExact && e.Tabs == 0 {
 			c.bindNode[i].Node().Bad("%s: tabs is missing in the bind of %s: want how many the window has", c.row.Stem, e.Of)
+		}
+		if e.Within == 0 && slices.Contains(c.requirement.Expects, "budget") {
+			c.bindNode[i].Node().Bad("%s: within is missing in the bind of %s: rows of %s state it", c.row.Stem, e.Of, c.requirement.ID)
 		}
 		if e.Active == "" && slices.Contains(c.requirement.Expects, "active") {
 			c.bindNode[i].Node().Bad("%s: active is missing in the bind of %s: rows of %s state it", c.row.Stem, e.Of, c.requirement.ID)
@@ -693,6 +709,15 @@ func (c *covering) kinds() {
 		if present, whole := there[kind]; whole && !present {
 			c.bad("%s is missing: rows of %s expect it", kind, c.requirement.ID)
 		}
+	}
+	loads := 0
+	for _, x := range e.Effect {
+		if x.Loaded != "" && x.AtLeast > 0 {
+			loads++
+		}
+	}
+	if slices.Contains(c.requirement.Expects, "loads") && loads < 2 {
+		c.bad("effect: rows of %s expect of two pages that each was loaded, at_least so often", c.requirement.ID)
 	}
 	bound := slices.ContainsFunc(c.row.Steps, func(s Step) bool { return s.Verb == "bind" })
 	if e.Elsewhere == "" && (bound || c.row.Launch != LaunchNone) {

@@ -309,6 +309,11 @@ func (s *scope) snapshot(n strict.Node) SnapshotExpect {
 		for _, item := range at.List() {
 			e.Either = append(e.Either, read(item))
 		}
+		for _, list := range e.Either {
+			if len(list) != len(e.Either[0]) {
+				at.Bad("either: lists of %d and of %d nodes; want as many of each document", len(e.Either[0]), len(list))
+			}
+		}
 		if len(e.Either) < 2 {
 			at.Bad("%d lists, want at least two: one is has", len(e.Either))
 		}

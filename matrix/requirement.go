@@ -61,9 +61,10 @@ var (
 	aspectForm      = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
 )
 
-// kinds are what a requirement can ask of every row of it: bind and snapshot of each step that is one; active and within of each entry that can
-// state it; the others once a row.
-var kinds = []string{"bind", "active", "snapshot", "profile", "generation", "rounds", "refusal", "within", "probes", "forged"}
+// kinds are what a requirement can ask of every row of it: bind and snapshot of each step that is one; active, within (of a refusal), budget (within,
+// of a bind or receipt), value_before and hints of each entry that can state it; loads of two pages that are loaded at least so often; the others
+// once a row.
+var kinds = []string{"bind", "active", "snapshot", "profile", "generation", "rounds", "refusal", "within", "probes", "forged", "budget", "value_before", "hints", "loads"}
 
 func readRequirements(top strict.Node, environments []string) []Requirement {
 	o := top.Object("format", "requirements")
