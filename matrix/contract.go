@@ -301,8 +301,20 @@ type Plan struct {
 	Limits []string `json:"limits,omitempty"`
 	// Budgets of design section 13.
 	Budgets map[string]time.Duration `json:"budgets_ns"`
+	// Requirements are all that apply to the product in the environment, with or without rows, in the order of their file: so the bundle says
+	// what sentence a row proves.
+	Requirements []PlanRequirement `json:"requirements,omitempty"`
 	// Digest is the sha256 of the canonical JSON of the plan with this field empty.
 	Digest string `json:"digest"`
+}
+
+// PlanRequirement is a requirement as a plan fixes it.
+type PlanRequirement struct {
+	ID    RequirementID `json:"id"`
+	Claim Claim         `json:"claim"`
+	Duty  Duty          `json:"duty"`
+	// Must is the sentence that its rows prove.
+	Must string `json:"must"`
 }
 
 // PlanFormat names the format and version of a [Plan].

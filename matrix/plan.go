@@ -57,6 +57,11 @@ func (m *Matrix) Plan(req PlanRequest) (*Plan, error) {
 			all = append(all, c)
 		}
 	}
+	for _, r := range m.requirements {
+		if r.applies(req) {
+			p.Requirements = append(p.Requirements, PlanRequirement{ID: r.ID, Claim: r.Claim, Duty: r.Duty, Must: r.Must})
+		}
+	}
 	p.CoreMissing = m.coreMissing(all, file)
 	for _, feature := range file.Features {
 		if slices.ContainsFunc(m.profiles.Features[feature], func(id RequirementID) bool { return !delivered(all, id) }) {
@@ -85,6 +90,11 @@ func (p *Plan) CheckDigest() error {
 		return fmt.Errorf("the plan's digest is %s, its content gives %s", bounded(p.Digest), got)
 	}
 	return nil
+}
+
+// applies says whether a requirement is for the product and the environment that a plan is asked for.
+func (r Requirement) applies(req PlanRequest) bool {
+	return (len(r.Products) == 0 || slices.Contains(r.Products, req.Product)) && (len(r.Environments) == 0 || slices.Contains(r.Environments, req.Environment))
 }
 
 // contract makes a row of this product and environment of it; false when the row is for others.

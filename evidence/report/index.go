@@ -32,6 +32,7 @@ type index struct {
 	Uncovered                    []matrix.RequirementID
 	Features, FeatureMissing     []string
 	NotApplicable                []fact
+	Requirements                 []requirementGroup
 	Claims                       []claimGroup
 	Capabilities                 []capability
 	States                       []string
@@ -66,9 +67,6 @@ type indexRow struct {
 	More                   int
 	TookMS                 int64
 	Attempts               int
-	// First marks the first row of its requirement: coverage links to it by ReqID.
-	First bool
-	ReqID string
 }
 
 type claimGroup struct {
@@ -140,6 +138,7 @@ func indexPage(in Input, rows []indexRow, t times) index {
 	d.Facts, d.Dirt = facts(in, t)
 	d.Problems = bounded(in.Provenance.Problems, 20)
 	d.coverage(in)
+	d.requirements(in, rows)
 	d.Claims = grouped(rows)
 	d.capabilities(in)
 	return d
@@ -290,19 +289,19 @@ func (d *index) coverage(in Input) {
 	d.Uncovered = p.CoreMissing
 	of := func(id matrix.RequirementID) tile {
 		t := byReq[id]
+		anchor := "req-" + string(id)
 		d.CoreAll++
 		missing := slices.Contains(p.CoreMissing, id)
 		switch {
 		case t == nil && p.NotApplicable[id] != "":
-			return tile{ID: string(id), Word: "not applicable", Detail: p.NotApplicable[id], look: look{"–", "mute"}}
+			return tile{ID: string(id), Word: "not applicable", Detail: p.NotApplicable[id], Anchor: anchor, look: look{"–", "mute"}}
 		case t == nil && missing:
-			return tile{ID: string(id), Word: "no row", Detail: "no row proves it", look: look{"○", "open"}}
+			return tile{ID: string(id), Word: "no row", Detail: "no row proves it", Anchor: anchor, look: look{"○", "open"}}
 		case t == nil:
-			return tile{ID: string(id), Word: "left out", Detail: "its rows were left out of this run", look: look{"○", "open"}}
+			return tile{ID: string(id), Word: "left out", Detail: "its rows were left out of this run", Anchor: anchor, look: look{"○", "open"}}
 		}
 		d.CoreRows++
 		detail := fmt.Sprintf("%s: %d pass, %d fail, %d not judged", explain.Count(t.all, "row"), t.pass, t.bad, t.open)
-		anchor := "req-" + string(id)
 		switch {
 		case t.bad > 0:
 			return tile{string(id), fmt.Sprintf("%d/%d fail", t.bad, t.all), detail, anchor, look{"✗", "bad"}}
@@ -333,15 +332,20 @@ func (d *index) coverage(in Input) {
 var claimNames = map[byte]matrix.Claim{'S': matrix.ClaimSetup, 'B': matrix.ClaimBinding, 'G': matrix.ClaimGeneration, 'M': matrix.ClaimMutation, 'D': matrix.ClaimDesk,
 	'R': matrix.ClaimRefusal, 'P': matrix.ClaimPrivacy, 'V': matrix.ClaimEvidence, 'J': matrix.ClaimJudge}
 
-func grouped(rows []indexRow) []claimGroup {
-	byClaim, linked := map[matrix.Claim][]indexRow{}, map[string]bool{}
-	for _, r := range rows {
-		claim := matrix.Claim("other")
-		if r.Requirement != "" {
-			if name, ok := claimNames[r.Requirement[0]]; ok {
-				claim = name
-			}
+// claimOf is the chapter that a requirement belongs to, "other" for what is named in none.
+func claimOf(id matrix.RequirementID) matrix.Claim {
+	if id != "" {
+		if name, ok := claimNames[id[0]]; ok {
+			return name
 		}
+	}
+	return "other"
+}
+
+func grouped(rows []indexRow) []claimGroup {
+	byClaim := map[matrix.Claim][]indexRow{}
+	for _, r := range rows {
+		claim := claimOf(r.contract.Requirement)
 		byClaim[claim] = append(byClaim[claim], r)
 	}
 	var out []claimGroup
@@ -351,10 +355,7 @@ func grouped(rows []indexRow) []claimGroup {
 			return cmp.Or(cmp.Compare(rank(a.Class), rank(b.Class)), cmp.Compare(requirementNumber(a), requirementNumber(b)), cmp.Compare(a.ID, b.ID))
 		})
 		for i := range g.Rows {
-			r := &g.Rows[i]
-			r.ReqID = string(r.contract.Requirement)
-			r.First, linked[r.ReqID] = !linked[r.ReqID], true
-			if r.outcome == evidence.Pass {
+			if g.Rows[i].outcome == evidence.Pass {
 				g.Pass++
 			}
 		}

@@ -156,7 +156,11 @@ func PageOf(c matrix.Contract) string {
 var assets embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"t": visible, "cut": cut, "sec": sec, "half": func(h float64) string { return strconv.FormatFloat(-h/2, 'f', 1, 64) }, "policy": func() string { return policy }, "script": func() template.JS { return script },
+	"t": visible, "cut": cut, "sec": sec, "num": num, "pct": func(x float64) string { return num(x) + "%" },
+	"sum": func(a, b float64) float64 { return a + b }, "sub": func(a, b int) int { return a - b },
+	// Places of a thing in a lane that begins at y: a span in its row, a bar that stands at the bottom, a sign in the middle.
+	"span": func(y, row int) int { return y + 4 + row }, "bar": func(y, lane, h int) int { return y + lane - 2 - h }, "mid": func(y, lane int) int { return y + lane/2 },
+	"policy": func() string { return policy }, "script": func() template.JS { return script },
 }).ParseFS(assets, "assets/*.html"))
 
 // script is the only JavaScript of a page, and policy allows it and nothing else: the rest of a page is data.
@@ -205,6 +209,9 @@ func limited(v any, most int) string {
 	}
 	return b.String()
 }
+
+// num writes a number of a drawing with two decimals.
+func num(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 
 // ms writes nanoseconds as milliseconds, sec milliseconds as seconds.
 func ms(ns int64) string {

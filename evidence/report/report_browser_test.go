@@ -132,9 +132,50 @@ func TestPages_in_a_browser(t *testing.T) {
 		return eval[float64](t, ctx, `document.querySelector("video").currentTime`)
 	}
 	g.Expect(at()).To(gomega.BeNumerically("~", 0.67, 0.02)) // it opens at the first divergence
-	want := eval[float64](t, ctx, `(function () { var a = document.querySelector("svg.line a[data-s]"); a.dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true})); return parseFloat(a.getAttribute("data-s")); })()`)
+	// The play head stands where the film does: at 0.67 of 1.2 s.
+	head := func() float64 {
+		return eval[float64](t, ctx, `parseFloat(document.querySelector(".now line").getAttribute("x1"))`)
+	}
+	g.Eventually(head, 10*time.Second, 50*time.Millisecond).Should(gomega.BeNumerically("~", 55.6, 1))
+	g.Expect(eval[string](t, ctx, `getComputedStyle(document.querySelector(".now")).opacity`)).To(gomega.Equal("1"))
+	// Who points at a mark, or near it, reads who did what; who leaves reads how to.
+	tell := func() string { return eval[string](t, ctx, `document.querySelector("[data-tell]").textContent`) }
+	g.Expect(tell()).To(gomega.ContainSubstring("Point at a mark"))
+	const point = `(function (kind, lane, i, dx) {
+		var g = document.querySelector('svg.line g[aria-label="' + lane + '"]'), a = g.querySelectorAll("a")[i], b = a.querySelector("rect,circle,text").getBoundingClientRect();
+		a.ownerSVGElement.dispatchEvent(new PointerEvent(kind, {bubbles: true, cancelable: true, detail: kind === "click" ? 1 : 0, clientX: b.left + b.width / 2 + dx, clientY: b.top + b.height / 2}));
+		return parseFloat(a.getAttribute("data-s"));
+	})`
+	eval[float64](t, ctx, point+`("pointermove", "browser", 0, 6)`)
+	g.Expect(tell()).To(gomega.Equal("0.66 s, browser, chromium (pid 12): 1 SetInputFocus"))
+	eval[float64](t, ctx, point+`("pointermove", "person", 0, 0)`)
+	g.Expect(tell()).To(gomega.ContainSubstring("person, acceptance (pid 11)"))
+	eval[float64](t, ctx, point+`("pointerleave", "person", 0, 0)`)
+	g.Expect(tell()).To(gomega.ContainSubstring("Point at a mark"))
+	// A click or a tap on it seeks the film, and the play head follows.
+	want := eval[float64](t, ctx, point+`("click", "person", 0, 0)`)
 	g.Expect(at()).To(gomega.BeNumerically("~", want, 0.02))
 	g.Expect(want).NotTo(gomega.BeNumerically("~", 0.67, 0.02))
+	g.Eventually(head, 10*time.Second, 50*time.Millisecond).Should(gomega.BeNumerically("~", want/1.2*100, 1))
+	// The tab key stops at one mark of all; arrow keys walk, and Enter seeks.
+	g.Expect(eval[int](t, ctx, `document.querySelectorAll('svg.line a[tabindex="0"]').length`)).To(gomega.Equal(1))
+	press := func(key string) {
+		eval[bool](t, ctx, `document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: "`+key+`", bubbles: true, cancelable: true}))`)
+	}
+	// Said beside the focus itself: a browser without a desktop need not tell a page of it.
+	eval[bool](t, ctx, `(function () { var a = document.querySelector('svg.line a[tabindex="0"]'); a.focus(); return a.dispatchEvent(new FocusEvent("focusin", {bubbles: true})); })()`)
+	first := tell()
+	g.Expect(first).To(gomega.ContainSubstring("step bind-1"))
+	press("ArrowRight")
+	g.Expect(tell()).To(gomega.ContainSubstring("step act"))
+	press("ArrowDown")
+	g.Expect(tell()).To(gomega.ContainSubstring("engine browser_type in step act"))
+	g.Expect(eval[int](t, ctx, `document.querySelectorAll('svg.line a[tabindex="0"]').length`)).To(gomega.Equal(1))
+	eval[bool](t, ctx, `document.activeElement.dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true, detail: 0}))`)
+	g.Expect(at()).To(gomega.BeNumerically("~", 0.60, 0.02))
+	press("Home")
+	press("ArrowUp")
+	g.Expect(tell()).To(gomega.Equal(first))
 
 	for _, page := range []string{IndexFile, PageOf(bad), PageOf(in.Plan.Rows[2])} {
 		for _, width := range []int64{1280, 400} {

@@ -139,7 +139,10 @@ func pack(t *testing.T) (string, Input) {
 		CoreAny: [][]matrix.RequirementID{{"M3", "M4"}}, CoreMissing: []matrix.RequirementID{"S9", "M3", "M4"}, Ceiling: "supported", Features: []string{"trusted-click"},
 		Declared: []engine.Claim{{Capability: *good.Needs, Declared: true}, {Capability: engine.Capability{Action: engine.ActionClick, Route: engine.RouteTrustedInput,
 			Delivery: engine.DeliveryBackground, State: engine.StateCovered}, Limitation: "would_raise"}}, Limits: []string{hostile},
-		Budgets: map[string]time.Duration{"bind": 5 * time.Second}}
+		Budgets: map[string]time.Duration{"bind": 5 * time.Second}, Requirements: []matrix.PlanRequirement{
+			{ID: "M5", Claim: matrix.ClaimMutation, Duty: matrix.DutyEngine, Must: "text arrives once, code point for code point"},
+			{ID: "S9", Claim: matrix.ClaimSetup, Duty: matrix.DutyEngine, Must: hostile},
+			{ID: "V1", Claim: matrix.ClaimEvidence, Duty: matrix.DutyHarness, Must: "one film a row"}}}
 	var err error
 	plan.Digest, err = bundle.PlanDigest(plan)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
@@ -180,13 +183,18 @@ func pack(t *testing.T) (string, Input) {
 	return dir, in
 }
 
+// desktopLog is a desk where the person types, the browser takes the focus, a stranger with a hostile name asks for the pointer, and a line has no actor.
 func desktopLog() string {
 	var b strings.Builder
 	for i := range 40 {
-		fmt.Fprintf(&b, `{"seq":%d,"mono_ns":%d,"channel":"record","kind":"device_key","role":"none","pid":11,"exe":"acceptance","release":%t}`+"\n", i, t0+300e6+int64(i)*20e6, i%2 == 1)
+		fmt.Fprintf(&b, `{"seq":%d,"mono_ns":%d,"channel":"record","kind":"device_key","role":"none","pid":11,"exe":"acceptance","release":%t,"actor":"person"}`+"\n", i, t0+300e6+int64(i)*20e6, i%2 == 1)
 	}
-	fmt.Fprintf(&b, `{"seq":41,"mono_ns":%d,"kind":"req_focus","pid":12,"exe":"chromium","request":"SetInputFocus"}`+"\n", t0+655e6)
-	fmt.Fprintf(&b, `{"seq":42,"mono_ns":%d,"kind":"req_\ud800</title>\u001b","pid":13,"exe":"openbox"}`+"\n", t0+670e6)
+	fmt.Fprintf(&b, `{"seq":41,"mono_ns":%d,"kind":"req_focus","pid":12,"exe":"chromium","request":"SetInputFocus","actor":"browser"}`+"\n", t0+655e6)
+	fmt.Fprintf(&b, `{"seq":42,"mono_ns":%d,"kind":"req_\ud800</title>\u001b","pid":13,"exe":"openbox","actor":"window_manager"}`+"\n", t0+670e6)
+	evil, _ := json.Marshal(hostile)
+	fmt.Fprintf(&b, `{"seq":43,"mono_ns":%d,"kind":"req_warp","pid":14,"exe":%s,"request":%s,"actor":"stranger"}`+"\n", t0+680e6, evil, evil)
+	fmt.Fprintf(&b, `{"seq":44,"mono_ns":%d,"kind":"req_warp","pid":15,"exe":"x","actor":%s}`+"\n", t0+690e6, evil)
+	fmt.Fprintf(&b, `{"seq":45,"mono_ns":%d,"kind":"req_warp","pid":16,"exe":"nobody"}`+"\n", t0+700e6)
 	b.WriteString("not json\n")
 	return b.String()
 }
@@ -362,7 +370,8 @@ func TestWrite_links_resolve_inside_the_bundle(t *testing.T) {
 	g.Expect(checked).To(gomega.BeNumerically(">", 60))
 }
 
-// Without JavaScript a page says everything: nothing is hidden by default but the filter, and the script writes no text.
+// Without JavaScript a page says everything: nothing is hidden by default but the filter and the film's play head, and the script writes no text
+// that the page does not hold.
 func TestWrite_readable_without_script(t *testing.T) {
 	g := gomega.NewWithT(t)
 	dir, in := pack(t)
@@ -379,8 +388,101 @@ func TestWrite_readable_without_script(t *testing.T) {
 	g.Expect(strings.Count(style, ".filter{display:none")).To(gomega.Equal(1))
 	script, err := assets.ReadFile("assets/report.js")
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	for _, word := range []string{"innerHTML", "document.write", "textContent", "fetch(", "eval", "XMLHttpRequest"} {
+	for _, word := range []string{"innerHTML", "outerHTML", "insertAdjacent", "document.write", "createElement", "fetch(", "eval", "XMLHttpRequest", "import("} {
 		g.Expect(string(script)).NotTo(gomega.ContainSubstring(word))
+	}
+	// What it writes is text that stands in the page, as text.
+	g.Expect(regexp.MustCompile(`\.textContent = [^;]*`).FindAllString(string(script), -1)).To(gomega.Equal([]string{`.textContent = hot ? hot.a.getAttribute("aria-label") : quiet`}))
+	g.Expect(regexp.MustCompile(`(?i)<[^>]* on[a-z]+=`).FindString(page)).To(gomega.BeEmpty())
+}
+
+// One line a requirement: its sentence, what core asks, the verdict of its rows and the way to them; also for what has no row, and for what the
+// plan names no sentence of.
+func TestWrite_index_lists_every_requirement(t *testing.T) {
+	g := gomega.NewWithT(t)
+	dir, in := pack(t)
+	page := files(t, dir)[IndexFile]
+	line := func(id string) string {
+		_, after, found := strings.Cut(page, `<tr id="req-`+id+`">`)
+		g.Expect(found).To(gomega.BeTrue(), id)
+		line, _, _ := strings.Cut(after, "</tr>")
+		return line
+	}
+	m5 := line("M5")
+	g.Expect(m5).To(gomega.ContainSubstring("text arrives once, code point for code point"))
+	g.Expect(m5).To(gomega.ContainSubstring("core: deliver"))
+	g.Expect(m5).To(gomega.ContainSubstring("2 of 3 rows fail"))
+	g.Expect(m5).To(gomega.ContainSubstring("<details open>"))
+	for _, c := range in.Plan.Rows[:3] {
+		g.Expect(m5).To(gomega.ContainSubstring(path.Base(PageOf(c))))
+	}
+	g.Expect(line("S9")).To(gomega.ContainSubstring("no row proves it"))
+	g.Expect(line("S9")).To(gomega.ContainSubstring("core: hold"))
+	g.Expect(line("D1")).To(gomega.ContainSubstring("left out of this run"))
+	g.Expect(line("V1")).To(gomega.ContainSubstring("the harness answers"))
+	g.Expect(line("V1")).To(gomega.ContainSubstring("no row here"))
+	g.Expect(line("B1")).To(gomega.ContainSubstring("<summary>1</summary>"))
+	for _, id := range []string{"M3", "M4"} {
+		g.Expect(line(id)).To(gomega.ContainSubstring("core: one of"))
+	}
+}
+
+// The desk on one line of time: who did what stands in the lane of whoever did it, with process and time; calls have begin, reply and end; the
+// controls are named; what is charged stands out and is charged by the judge, not by the drawing.
+func TestWrite_timeline_tells_who_did_what(t *testing.T) {
+	g := gomega.NewWithT(t)
+	dir, in := pack(t)
+	page := files(t, dir)[PageOf(in.Plan.Rows[1])]
+	lane := func(name string) string {
+		_, after, found := strings.Cut(page, `aria-label="`+name+`">`)
+		g.Expect(found).To(gomega.BeTrue(), name)
+		lane, _, _ := strings.Cut(after, "</g>")
+		return lane
+	}
+	g.Expect(strings.Count(lane("person"), "<a ")).To(gomega.Equal(40))
+	g.Expect(lane("person")).To(gomega.ContainSubstring("0.30 s, person, acceptance (pid 11): 1 key down"))
+	g.Expect(lane("browser")).To(gomega.ContainSubstring("chromium (pid 12): 1 SetInputFocus"))
+	g.Expect(lane("window manager")).To(gomega.ContainSubstring("openbox (pid 13)"))
+	g.Expect(lane("others")).To(gomega.ContainSubstring("(pid 14)"))
+	g.Expect(page).NotTo(gomega.ContainSubstring("pid 15"), "an actor that is none of the list")
+	g.Expect(page).NotTo(gomega.ContainSubstring("pid 16"))
+	g.Expect(page).To(gomega.ContainSubstring("say not whose they are"))
+	g.Expect(page).NotTo(gomega.ContainSubstring(`aria-label="engine">`), "its own process asked for nothing")
+	g.Expect(lane("engine call")).To(gomega.ContainSubstring("reply after 100.0 ms, window of time closed after 300.0 ms"))
+	g.Expect(lane("engine call")).To(gomega.ContainSubstring(`<rect class="call open"`))
+	g.Expect(strings.Count(lane("controls"), "<a ")).To(gomega.BeNumerically(">=", 2))
+	g.Expect(lane("controls")).To(gomega.ContainSubstring(" kinds committed in 7.0 ms, each was seen (focus_left, "))
+	g.Expect(lane("desk changed")).To(gomega.ContainSubstring(`<line class="charged"`))
+	g.Expect(lane("findings")).To(gomega.ContainSubstring("finding D1 focus_left"))
+	good := files(t, dir)[PageOf(in.Plan.Rows[0])]
+	g.Expect(good).NotTo(gomega.ContainSubstring(`<line class="charged"`))
+	g.Expect(good).To(gomega.ContainSubstring("no change of the desk charged"))
+}
+
+// Calls that overlap stand in rows of their own, in any number.
+func TestTimeline_overlapping_calls(t *testing.T) {
+	g := gomega.NewWithT(t)
+	l := &timeline{cited: map[int]bool{}}
+	for i := range laneTable {
+		l.Lanes = append(l.Lanes, lane{index: i})
+	}
+	s := scale{from: 0, to: 1000}
+	for i := range int64(maxCallRows + 3) {
+		l.call(s, evidence.Observation{Call: &evidence.Call{StartNS: 10 * i, ReplyNS: 500, ClosedNS: 600}})
+	}
+	l.call(s, evidence.Observation{Call: &evidence.Call{StartNS: 700, ReplyNS: 710}}) // its window of time was never closed
+	rows := map[int]int{}
+	for _, one := range l.Lanes[laneCall].Spans {
+		rows[one.Y/callHeight]++
+	}
+	g.Expect(rows).To(gomega.HaveLen(maxCallRows))
+	g.Expect(rows[0]).To(gomega.Equal(2), "the last call stands in the first row again")
+	last := l.Lanes[laneCall].Spans[maxCallRows+3]
+	g.Expect(last.W).To(gomega.BeNumerically("~", 1, 0.01))
+	l.stack()
+	g.Expect(l.Lanes[laneCall].H).To(gomega.Equal(maxCallRows*callHeight + laneHeight - callHeight))
+	for i, one := range l.Lanes[1:] {
+		g.Expect(one.Y).To(gomega.Equal(l.Lanes[i].Y + l.Lanes[i].H))
 	}
 }
 

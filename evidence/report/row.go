@@ -261,7 +261,7 @@ func attemptOf(root *os.Root, in Input, a explain.Attempt, of int) attempt {
 	out.facts(a)
 	out.seen(t, cited)
 	out.files(a)
-	out.Line = timelineOf(root, in, t, e.Divergence)
+	out.Line = timelineOf(root, in, t, out.Film)
 	return out
 }
 

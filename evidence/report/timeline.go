@@ -14,46 +14,67 @@ import (
 	"github.com/engine-acceptance/acceptance/evidence/explain"
 )
 
-// Geometry of the timeline, in units of its view box.
+// Geometry of the timeline. Heights are pixels; places across are percent of the plot's width, so that it fits any screen.
 const (
-	lineLabel  = 120
-	lineWidth  = 1200
-	laneHeight = 30
-	lineTop    = 22
-	lineBottom = 24
-	buckets    = 360
+	laneHeight = 26
+	callHeight = 18 // of one row of calls: calls that overlap stand in rows of their own
+	lineTop    = 40 // findings, and names of phases
+	lineBottom = 24 // seconds
+	buckets    = 400
 )
 
-// maxDesktop bounds the lines of the desk's event log that are drawn.
-const maxDesktop = 400_000
+// Bounds of what is drawn: of the lines of the desk's event log that are read, of the marks of one lane, of rows of calls, of findings.
+const (
+	maxDesktop  = 400_000
+	maxDrawn    = 1500
+	maxCallRows = 6
+	maxFlags    = 40
+)
 
 // timeline is the desk on one line of time: who did what, beside the engine's calls.
 type timeline struct {
-	Width, Height, Bottom int
-	Lanes                 []lane
-	Phases                []span
-	Ticks                 []tick
-	// First is where the first divergence stands, nil without one. FilmX0 and FilmX1 bound the film.
-	First          *mark
-	FilmX0, FilmX1 float64
-	HasFilm        bool
-	FilmSeconds    float64
-	Note           string
+	Height, Top, Bottom int
+	Lanes               []lane
+	Phases              []span
+	Ticks               []tick
+	// Flags are findings at their moments. The first of them is the first divergence.
+	Flags []mark
+	// FilmX0 and FilmX1 bound the film; Now is where it opens.
+	FilmX0, FilmX1, Now float64
+	HasFilm             bool
+	FilmSeconds         float64
+	Note                string
 	// Charged says how many changes of the desk are charged, in words; empty for none.
 	Charged string
 	charged int
+	cited   map[int]bool // observations that findings rest on
 }
 
 type lane struct {
 	Name, Doc string
-	Y, Text   int
+	Y, H      int
 	Spans     []span
 	Marks     []mark
 	Count     int
+	index     int
+	busy      []float64 // of calls: where each row ends
 }
 
+// span lasts. Of a call, W1 is its part until the reply.
 type span struct {
-	X, W  float64
+	X, W, W1 float64
+	Y, H     int
+	Class    string
+	Label    string
+	Title    string
+	Link     template.URL
+	Sec      string
+}
+
+// mark is a moment. One with a height is a bar, the others have a sign of their class.
+type mark struct {
+	X     float64
+	Y, H  int
 	Class string
 	Label string
 	Title string
@@ -61,40 +82,45 @@ type span struct {
 	Sec   string
 }
 
-type mark struct {
-	X     float64
-	Class string
-	Title string
-	Link  template.URL
-	Sec   string
-	H     float64
-}
-
 type tick struct {
 	X    float64
 	Text string
 }
 
-// laneNames in order of drawing.
-var laneNames = []struct{ name, doc string }{
-	{"person", "keys and buttons of the person"},
-	{"engine", "calls: the solid part until the reply, the light part until the window of time was closed"},
-	{"browser", "requests that the browser made of the window system"},
-	{"window manager", "requests of the window manager"},
-	{"controls", "rounds in which the harness breaks the desk on purpose, to see that its guards are awake"},
-	{"page", "events that the pages reported"},
-	{"desk changed", "changes of the desk that the judge looks at"},
-}
-
+// Lanes in order of drawing.
 const (
-	lanePerson = iota
+	laneStep = iota
+	laneCall
+	laneDesk
+	lanePerson
 	laneEngine
 	laneBrowser
 	laneManager
-	laneControls
+	laneOthers
 	lanePage
-	laneDesk
+	laneControls
 )
+
+// laneTable names them. A lane that is optional is left out when it is empty; the others say by being empty that nothing was there.
+var laneTable = []struct {
+	name, doc, class string
+	optional         bool
+}{
+	laneStep:     {"step", "steps of the row", "step", false},
+	laneCall:     {"engine call", "calls of the engine: the solid part until the reply, the light part until the window of time was closed", "call", false},
+	laneDesk:     {"desk changed", "changes of the desk that the judge looks at: ✗ charged, ○ not charged", "desk", false},
+	lanePerson:   {"person", "keys, buttons and motion of the person, as the window system delivered them", "person", false},
+	laneEngine:   {"engine", "requests that the engine's own process made of the window system", "engine", true},
+	laneBrowser:  {"browser", "requests that the browser made of the window system", "browser", false},
+	laneManager:  {"window manager", "requests of the window manager", "manager", false},
+	laneOthers:   {"others", "requests of processes that belong to nobody here", "others", true},
+	lanePage:     {"page", "events that the pages reported: ● may be an effect of an action, · is none", "page", false},
+	laneControls: {"controls", "rounds in which the harness breaks the desk on purpose, to see that its guards are awake", "control", false},
+}
+
+// laneOf says whose requests stand in which lane; those of the harness and of its controls stand in none: a round of controls is one span.
+var laneOf = map[evidence.Actor]int{evidence.ActorPerson: lanePerson, evidence.ActorEngine: laneEngine, evidence.ActorBrowser: laneBrowser,
+	evidence.ActorWindowManager: laneManager, evidence.ActorStranger: laneOthers, evidence.ActorUnknown: laneOthers}
 
 // scale turns moments into places.
 type scale struct {
@@ -104,7 +130,7 @@ type scale struct {
 
 func (s scale) x(ns int64) float64 {
 	ns = min(max(ns, s.from), s.to)
-	return lineLabel + float64(ns-s.from)/float64(max(1, s.to-s.from))*(lineWidth-lineLabel-10)
+	return float64(ns-s.from) / float64(max(1, s.to-s.from)) * 100
 }
 
 func (s scale) in(ns int64) bool { return ns >= s.from && ns <= s.to }
@@ -116,7 +142,7 @@ func (s scale) link(ns int64) (template.URL, string) {
 	return "", ""
 }
 
-func timelineOf(root *os.Root, in Input, t teller, first *explain.Divergence) *timeline {
+func timelineOf(root *os.Root, in Input, t teller, f *film) *timeline {
 	obs := t.a.Observations
 	if len(obs) < 2 {
 		return nil
@@ -130,168 +156,271 @@ func timelineOf(root *os.Root, in Input, t teller, first *explain.Divergence) *t
 			}
 		}
 	}
-	line := &timeline{Width: lineWidth, Height: lineTop + len(laneNames)*laneHeight + lineBottom, Bottom: lineTop + len(laneNames)*laneHeight}
-	for i, l := range laneNames {
-		line.Lanes = append(line.Lanes, lane{Name: l.name, Doc: l.doc, Y: lineTop + i*laneHeight, Text: lineTop + i*laneHeight + laneHeight/2 + 4})
+	line := &timeline{cited: map[int]bool{}}
+	for _, f := range t.a.Verdict.Findings {
+		line.cited[f.Observation] = true
 	}
-	if f := t.a.Film; f != nil {
-		line.HasFilm, line.FilmX0, line.FilmX1, line.FilmSeconds = true, s.x(f.Start()), s.x(f.End()), f.Seconds()
+	for i, l := range laneTable {
+		line.Lanes = append(line.Lanes, lane{Name: l.name, Doc: l.doc, index: i})
+	}
+	if c := t.a.Film; c != nil {
+		line.HasFilm, line.FilmX0, line.FilmX1, line.FilmSeconds = true, s.x(c.Start()), s.x(c.End()), c.Seconds()
+		line.Now = line.FilmX0
+		if f != nil && f.Start != nil && line.FilmSeconds > 0 {
+			line.Now += (line.FilmX1 - line.FilmX0) * min(1, f.Start.Seconds/line.FilmSeconds)
+		}
 	}
 	line.observed(s, obs)
 	line.logged(root, in, s)
+	line.flags(s)
 	line.phases(s, obs)
 	line.scale(s)
+	line.stack()
 	if line.charged > 0 {
 		line.Charged = explain.Count(line.charged, "change") + " of the desk charged"
-	}
-	if first != nil {
-		link, sec := s.link(first.MonoNS)
-		line.First = &mark{X: s.x(first.MonoNS), Title: fmt.Sprintf("first divergence, %s: %s %s", t.when(first.MonoNS), visible(string(first.Requirement)), visible(string(first.Reason))), Link: link, Sec: sec}
 	}
 	return line
 }
 
-// observed draws calls, control rounds, page events and changes of the desk.
+// stack places the lanes below one another.
+func (l *timeline) stack() {
+	l.Lanes = slices.DeleteFunc(l.Lanes, func(one lane) bool { return one.Count == 0 && laneTable[one.index].optional })
+	y := lineTop
+	for i := range l.Lanes {
+		one := &l.Lanes[i]
+		one.Y, one.H = y, max(laneHeight, len(one.busy)*callHeight+laneHeight-callHeight)
+		y += one.H
+	}
+	l.Top, l.Bottom, l.Height = lineTop, y, y+lineBottom
+}
+
+// observed draws steps, calls, control rounds, page events and changes of the desk.
 func (l *timeline) observed(s scale, obs []evidence.Observation) {
 	for _, o := range obs {
 		switch {
+		case o.StepInfo != nil:
+			l.step(s, o)
 		case o.Call != nil:
 			l.call(s, o)
 		case o.Controls != nil:
-			from := o.MonoNS - o.Controls.TookNS
-			class := "ctl"
-			if len(o.Controls.Missed) > 0 {
-				class = "charged"
-			}
-			link, sec := s.link(from)
-			l.span(laneControls, span{X: s.x(from), W: max(3, s.x(o.MonoNS)-s.x(from)), Class: class, Link: link, Sec: sec,
-				Title: fmt.Sprintf("%s, controls %s: %s committed, %d missed", s.t.when(from), visible(controlsWhen(o.Controls.When)), explain.Count(len(o.Controls.Committed), "kind"), len(o.Controls.Missed))})
+			l.controls(s, o)
 		case o.Journal != nil && s.in(o.MonoNS):
 			class := "event"
 			if effects[o.Journal.Type] {
 				class = "effect"
 			}
-			link, sec := s.link(o.MonoNS)
+			if l.cited[o.Seq] || !o.Journal.Signed {
+				class = "charged"
+			}
 			title := fmt.Sprintf("%s, page %s: %s", s.t.when(o.MonoNS), visible(o.Journal.Page), visible(o.Journal.Type))
 			if o.Journal.Control != "" {
 				title += " on " + cut(80, o.Journal.Control)
 			}
-			l.mark(lanePage, mark{X: s.x(o.MonoNS), Class: class, Title: title, Link: link, Sec: sec})
-		case o.Desk != nil && s.in(o.Desk.EventNS):
-			d := o.Desk
-			class, who := "allowed", "in the prepare phase"
-			if charged(o) {
-				class, who = "charged", "charged"
-				l.charged++
-			} else if o.Phase == evidence.PhaseBackground {
-				who = "not charged"
+			if o.Journal.Trusted {
+				title += ", trusted"
 			}
-			link, sec := s.link(d.EventNS)
-			l.mark(laneDesk, mark{X: s.x(d.EventNS), Class: class, Link: link, Sec: sec,
-				Title: fmt.Sprintf("%s, %s by %s on the %s window (%s), %s", s.t.when(d.EventNS), visible(string(d.Reason)), visible(string(d.Actor)), visible(d.Window), visible(string(d.Requirement)), who)})
+			if o.Journal.Reason != "" {
+				title += ", not the page's own: " + visible(o.Journal.Reason)
+			}
+			l.mark(s, lanePage, o.MonoNS, mark{Class: class, Title: title})
+		case o.Desk != nil && s.in(o.Desk.EventNS):
+			l.change(s, o)
 		}
 	}
 }
 
-// charged mirrors what the judge charges: in the background phase everything but the person, ourselves and the window manager's requests.
-func charged(o evidence.Observation) bool {
-	d := o.Desk
-	if o.Phase != evidence.PhaseBackground {
-		return false
-	}
-	switch d.Actor {
-	case evidence.ActorPerson, evidence.ActorControls, evidence.ActorHarness, evidence.ActorStranger:
-		return false
-	case evidence.ActorWindowManager:
-		return d.Request == ""
-	}
-	return true
+func (l *timeline) step(s scale, o evidence.Observation) {
+	i := o.StepInfo
+	title := fmt.Sprintf("%s, step %s: %s, %s in %s", s.t.when(i.StartNS), cut(60, o.Step), cut(60, i.Verb), visible(i.Outcome), ms(i.EndNS-i.StartNS))
+	l.span(s, laneStep, i.StartNS, i.EndNS, span{Class: "step", Label: o.Step, Title: title})
 }
 
 func (l *timeline) call(s scale, o evidence.Observation) {
 	c := o.Call
-	link, sec := s.link(c.StartNS)
-	title := fmt.Sprintf("%s, %s in step %s: %s; window of time %s", s.t.when(c.StartNS), visible(string(c.Operation)), cut(60, o.Step), cut(160, explain.Answer(*c)), ms(c.ClosedNS-c.StartNS))
+	reply, closed := max(c.StartNS, c.ReplyNS), max(c.StartNS, c.ReplyNS, c.ClosedNS)
+	title := fmt.Sprintf("%s, engine %s in step %s: %s; reply after %s, window of time closed after %s", s.t.when(c.StartNS), visible(string(c.Operation)), cut(60, o.Step),
+		cut(160, explain.Answer(*c)), ms(reply-c.StartNS), ms(closed-c.StartNS))
 	class := "call"
-	if c.Refusal != nil || c.Carrier != "" {
+	switch {
+	case l.cited[o.Seq]:
+		class = "charged"
+	case c.Refusal != nil:
 		class = "refused"
 	}
-	x, reply, closed := s.x(c.StartNS), s.x(max(c.StartNS, c.ReplyNS)), s.x(max(c.StartNS, c.ClosedNS))
-	l.span(laneEngine, span{X: x, W: max(2, closed-x), Class: class + " open", Title: title, Link: link, Sec: sec})
-	solid := span{X: x, W: max(2, reply-x), Class: class, Title: title, Link: link, Sec: sec}
-	name := strings.TrimPrefix(string(c.Operation), "browser_")
-	if closed-x > float64(8*len(name)) && len(name) < 24 {
-		solid.Label = name
+	lane := &l.Lanes[laneCall]
+	x, end := s.x(c.StartNS), s.x(closed)
+	row := slices.IndexFunc(lane.busy, func(until float64) bool { return until <= x })
+	switch {
+	case row >= 0:
+		lane.busy[row] = end
+	case len(lane.busy) < maxCallRows:
+		row = len(lane.busy)
+		lane.busy = append(lane.busy, end)
+	default:
+		row = maxCallRows - 1
 	}
-	l.span(laneEngine, solid)
+	l.span(s, laneCall, c.StartNS, closed, span{Y: row * callHeight, W1: max(0.15, s.x(reply)-x), Class: class, Label: strings.TrimPrefix(string(c.Operation), "browser_"), Title: title})
 }
 
-// maxDrawn bounds what is drawn in one lane.
-const maxDrawn = 1500
-
-func (l *timeline) span(i int, s span) {
-	if l.Lanes[i].Count++; len(l.Lanes[i].Spans) < maxDrawn {
-		l.Lanes[i].Spans = append(l.Lanes[i].Spans, s)
+func (l *timeline) controls(s scale, o evidence.Observation) {
+	c := o.Controls
+	class, found := "control", "each was seen"
+	if n := len(c.Missed); n > 0 {
+		class, found = "charged", fmt.Sprintf("%d missed: %s", n, cut(300, strings.Join(bounded(c.Missed, 20), ", ")))
 	}
+	l.span(s, laneControls, o.MonoNS-c.TookNS, o.MonoNS, span{Class: class, Label: c.When, Title: fmt.Sprintf("%s, controls %s: %s committed in %s, %s (%s)",
+		s.t.when(o.MonoNS-c.TookNS), visible(controlsWhen(c.When)), explain.Count(len(c.Committed), "kind"), ms(c.TookNS), found, cut(400, strings.Join(bounded(c.Committed, 40), ", ")))})
 }
 
-func (l *timeline) mark(i int, m mark) {
-	if l.Lanes[i].Count++; len(l.Lanes[i].Marks) < maxDrawn {
-		l.Lanes[i].Marks = append(l.Lanes[i].Marks, m)
+func (l *timeline) change(s scale, o evidence.Observation) {
+	d := o.Desk
+	class, charge := "allowed", "not charged: the prepare phase"
+	if l.cited[o.Seq] {
+		class, charge = "charged", "charged"
+		l.charged++
+	} else if o.Phase != evidence.PhasePrepare {
+		class, charge = "allowed", "not charged"
+	}
+	what := visible(string(d.Reason))
+	if d.Request != "" {
+		what += " by the request " + cut(60, d.Request)
+	}
+	l.mark(s, laneDesk, d.EventNS, mark{Class: class, Title: fmt.Sprintf("%s, %s: %s on the %s window (%s, %s), %s", s.t.when(d.EventNS), visible(string(d.Actor)), what,
+		visible(d.Window), visible(string(d.Requirement)), cut(120, d.Detail), charge)})
+}
+
+// span puts what lasted into a lane.
+func (l *timeline) span(s scale, i int, from, to int64, one span) {
+	lane := &l.Lanes[i]
+	if lane.Count++; len(lane.Spans) >= maxDrawn {
+		return
+	}
+	one.X = s.x(from)
+	one.W = max(0.15, s.x(max(from, to))-one.X)
+	one.H = callHeight
+	one.Link, one.Sec = s.link(from)
+	// At 1000 pixels, which wide screens give it, a character of a label takes 0.7 of the hundred.
+	if name := cut(40, one.Label); float64(len([]rune(name)))*0.7+0.6 <= one.W {
+		one.Label = name
+	} else {
+		one.Label = ""
+	}
+	lane.Spans = append(lane.Spans, one)
+}
+
+// mark puts a moment into a lane.
+func (l *timeline) mark(s scale, i int, at int64, one mark) {
+	lane := &l.Lanes[i]
+	if lane.Count++; len(lane.Marks) >= maxDrawn {
+		return
+	}
+	one.X = s.x(at)
+	one.Link, one.Sec = s.link(at)
+	lane.Marks = append(lane.Marks, one)
+}
+
+// flags puts the findings over the lanes, in order of time.
+func (l *timeline) flags(s scale) {
+	type found struct {
+		at  int64
+		f   evidence.Finding
+		bad bool
+	}
+	var all []found
+	for _, f := range s.t.a.Verdict.Findings {
+		if one := explain.FirstDivergence(s.t.a.Contract, evidence.Verdict{Findings: []evidence.Finding{f}}, s.t.a.Observations); one != nil && one.MonoNS > 0 {
+			all = append(all, found{one.MonoNS, f, evidence.EngineAnswers(f.Reason)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b found) int { return int(min(1, max(-1, a.at-b.at))) })
+	for _, one := range all[:min(len(all), maxFlags)] {
+		class := "open"
+		if one.bad {
+			class = "bad"
+		}
+		name := fmt.Sprintf("%s %s", visible(string(one.f.Requirement)), visible(string(one.f.Reason)))
+		m := mark{X: s.x(one.at), Class: class, Title: fmt.Sprintf("%s, finding %s: %s", s.t.when(one.at), name, cut(300, one.f.Text))}
+		if len(l.Flags) == 0 {
+			m.Label = name
+		}
+		m.Link, m.Sec = s.link(one.at)
+		l.Flags = append(l.Flags, m)
 	}
 }
 
 // deskEvent is what is read of a line of desktop.jsonl.
 type deskEvent struct {
-	MonoNS  int64  `json:"mono_ns"`
-	Kind    string `json:"kind"`
-	PID     int    `json:"pid"`
-	Exe     string `json:"exe"`
-	Request string `json:"request"`
-	Release bool   `json:"release"`
+	MonoNS  int64          `json:"mono_ns"`
+	Kind    string         `json:"kind"`
+	PID     int            `json:"pid"`
+	Exe     string         `json:"exe"`
+	Request string         `json:"request"`
+	Release bool           `json:"release"`
+	Actor   evidence.Actor `json:"actor"`
 }
 
-// logged draws the desk's own event log: what person, browser and window manager did, bucket by bucket.
-func (l *timeline) logged(root *os.Root, in Input, s scale) {
-	browsers := map[string]bool{}
-	for _, b := range in.Provenance.Browsers {
-		browsers[b.Executable] = true
+// lane says where an event stands and what it is; false for what stands nowhere: what windows and the harness itself told.
+func (e deskEvent) lane() (lane int, what string, ok bool) {
+	lane, ok = laneOf[e.Actor]
+	input, isInput := strings.CutPrefix(e.Kind, "device_")
+	switch {
+	case !ok:
+		return 0, "", false
+	case lane == lanePerson && isInput:
+		switch {
+		case input == "motion":
+			return lane, input, true
+		case e.Release:
+			return lane, input + " up", true
+		}
+		return lane, input + " down", true
+	case lane == lanePerson || !strings.HasPrefix(e.Kind, "req_") && !strings.HasPrefix(e.Kind, "send_"):
+		return 0, "", false
+	case lane == laneOthers && e.PID == 0 && e.Exe == "":
+		return 0, "", false // the server named nobody
 	}
-	manager := strings.ToLower(in.Provenance.System.Display["window_manager"])
-	type bucket map[string]int
-	found := [3]map[int]bucket{lanePerson: {}, laneBrowser: {}}
-	managers := map[int]bucket{}
-	n := 0
+	if e.Request != "" {
+		return lane, e.Request, true
+	}
+	return lane, e.Kind, true
+}
+
+// logged draws the desk's own event log: what each process did, bucket by bucket.
+func (l *timeline) logged(root *os.Root, in Input, s scale) {
+	type bucket map[string]map[string]int // process -> what -> how often
+	found := make([]map[int]bucket, len(laneTable))
+	n, unnamed := 0, 0
 	cutOff, err := explain.EachLine(root, path.Join(s.t.a.Dir, "desktop.jsonl"), func(raw []byte) bool {
 		var e deskEvent
 		if n++; n > maxDesktop {
 			return false
 		}
-		if json.Unmarshal(raw, &e) != nil || !s.in(e.MonoNS) || e.Exe == "" {
+		if json.Unmarshal(raw, &e) != nil || !s.in(e.MonoNS) {
 			return true
 		}
-		var into map[int]bucket
-		what := e.Kind
-		switch {
-		case (e.Kind == "device_key" || e.Kind == "device_button") && !browsers[e.Exe] && !l.inControls(s.x(e.MonoNS)):
-			into, what = found[lanePerson], strings.TrimPrefix(e.Kind, "device_")
-			if e.Release {
-				what += " up"
-			} else {
-				what += " down"
-			}
-		case manager != "" && strings.HasPrefix(manager, strings.ToLower(e.Exe)) && isRequest(e.Kind):
-			into = managers
-		case browsers[e.Exe] && isRequest(e.Kind):
-			into = found[laneBrowser]
-		default:
+		if e.Actor == "" {
+			unnamed++
 			return true
 		}
-		i := int((s.x(e.MonoNS) - lineLabel) / (lineWidth - lineLabel) * buckets)
-		if into[i] == nil {
-			into[i] = bucket{}
+		lane, what, ok := e.lane()
+		if !ok {
+			return true
 		}
-		into[i][visible(what)]++
+		who := visible(e.Exe)
+		if e.PID != 0 {
+			who += fmt.Sprintf(" (pid %d)", e.PID)
+		}
+		i := min(buckets-1, int(s.x(e.MonoNS)/100*buckets))
+		if found[lane] == nil {
+			found[lane] = map[int]bucket{}
+		}
+		if found[lane][i] == nil {
+			found[lane][i] = bucket{}
+		}
+		if found[lane][i][who] == nil {
+			found[lane][i][who] = map[string]int{}
+		}
+		found[lane][i][who][cut(60, what)]++
 		return true
 	})
 	switch {
@@ -299,37 +428,32 @@ func (l *timeline) logged(root *os.Root, in Input, s scale) {
 		l.Note = "The desk's event log could not be read: lanes of person, browser and window manager are empty."
 	case cutOff:
 		l.Note = "The desk's event log is longer than is drawn."
+	case unnamed > 0:
+		l.Note = fmt.Sprintf("%s of the desk's event log say not whose they are, and are not drawn.", explain.Count(unnamed, "line"))
 	}
-	for lane, all := range map[int]map[int]bucket{lanePerson: found[lanePerson], laneBrowser: found[laneBrowser], laneManager: managers} {
+	for lane, all := range found {
 		for _, i := range slices.Sorted(keysOf(all)) {
 			l.bucket(s, lane, i, all[i])
 		}
 	}
 }
 
-func (l *timeline) bucket(s scale, lane, i int, all map[string]int) {
-	width := float64(lineWidth-lineLabel) / buckets
-	x := lineLabel + (float64(i)+0.5)*width
-	at := s.from + int64((x-lineLabel)/(lineWidth-lineLabel-10)*float64(s.to-s.from))
+func (l *timeline) bucket(s scale, lane, i int, all map[string]map[string]int) {
+	at := s.from + int64((float64(i)+0.5)/buckets*float64(s.to-s.from))
 	total := 0
-	var parts []string
-	for _, k := range slices.Sorted(keysOf(all)) {
-		total += all[k]
-		parts = append(parts, fmt.Sprintf("%d %s", all[k], k))
+	var who []string
+	for _, process := range slices.Sorted(keysOf(all)) {
+		var parts []string
+		for _, what := range slices.Sorted(keysOf(all[process])) {
+			n := all[process][what]
+			total += n
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+		who = append(who, process+": "+strings.Join(bounded(parts, 8), ", "))
 	}
-	link, sec := s.link(at)
-	l.mark(lane, mark{X: x, Class: strings.ReplaceAll(laneNames[lane].name, " ", "-"), Title: fmt.Sprintf("%s, %s: %s", s.t.when(at), laneNames[lane].name, strings.Join(bounded(parts, 8), ", ")),
-		Link: link, Sec: sec, H: float64(min(20, 7+2*total))})
+	l.mark(s, lane, at, mark{Class: laneTable[lane].class, Title: fmt.Sprintf("%s, %s, %s", s.t.when(at), laneTable[lane].name, strings.Join(bounded(who, 4), "; ")),
+		H: min(laneHeight-6, 6+2*total)})
 	l.Lanes[lane].Count += total - 1
-}
-
-func isRequest(kind string) bool {
-	return strings.HasPrefix(kind, "req_") || strings.HasPrefix(kind, "send_")
-}
-
-// inControls says whether a place lies in a round of controls, which use the same test device as the person.
-func (l *timeline) inControls(x float64) bool {
-	return slices.ContainsFunc(l.Lanes[laneControls].Spans, func(s span) bool { return x >= s.X-1 && x <= s.X+s.W+1 })
 }
 
 // phases shades prepare, background and clean-up.
@@ -356,7 +480,7 @@ func (l *timeline) phases(s scale, obs []evidence.Observation) {
 		}
 		if _, there := bounds[p]; there && end > from {
 			shade := span{X: s.x(from), W: s.x(end) - s.x(from), Class: string(p)}
-			if shade.W > 70 {
+			if shade.W > 8 {
 				shade.Label = string(p)
 			}
 			l.Phases = append(l.Phases, shade)

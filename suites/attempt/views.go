@@ -66,9 +66,15 @@ func (v *views) trajectory(step string, op engine.Operation, args []byte, _ json
 	v.line("trajectory.jsonl", trajectoryLine{step, op, c.StartNS, c.ReplyNS, args, carrier, c.Status, c.Refusal, c.Receipt})
 }
 
-func (v *views) desktop(ev desktop.Event) {
+// deskLine is one line of desktop.jsonl: an event, and whose process did it.
+type deskLine struct {
+	desktop.Event
+	Actor evidence.Actor `json:"actor"`
+}
+
+func (v *views) desktop(ev desktop.Event, actor evidence.Actor) {
 	ev.Exe = base(ev.Exe)
-	v.line("desktop.jsonl", ev)
+	v.line("desktop.jsonl", deskLine{ev, actor})
 }
 
 // journal keeps a page event without secret values; those stand as digests in the observations.

@@ -62,8 +62,14 @@ func (a *Attempt) collect(ctx context.Context) error {
 
 // deskEvents observes violation-class events up to mark. by overrides the actor of effects for what the harness itself just did.
 func (a *Attempt) deskEvents(mark desktop.Mark, by evidence.Actor) {
+	actors := map[int]evidence.Actor{} // by process: to find a stranger's, all processes are looked through
 	for _, ev := range a.Stage.Log.Between(a.deskMark, mark) {
-		a.text.desktop(ev)
+		actor, known := actors[ev.PID]
+		if !known {
+			actor = a.Stage.Actor(ev)
+			actors[ev.PID] = actor
+		}
+		a.text.desktop(ev, actor)
 		requirement, reason := desktop.Violation(ev)
 		if reason == "" || ev.Kind.IsMessage() && a.Stage.OwnMessage(ev) {
 			continue
@@ -73,7 +79,6 @@ func (a *Attempt) deskEvents(mark desktop.Mark, by evidence.Actor) {
 			// seen by the request.
 			continue
 		}
-		actor := a.Stage.Actor(ev)
 		if by != "" && (actor == evidence.ActorUnknown || actor == evidence.ActorWindowManager) {
 			actor = by
 		}

@@ -345,10 +345,12 @@ func (s *Stage) Actor(ev desktop.Event) evidence.Actor {
 		return evidence.ActorControls
 	case os.Getpid(), s.Sentinel.Process().Identity().PID, s.Bystander.Process().Identity().PID:
 		return evidence.ActorHarness
-	case s.Host.Identity().PID:
-		return evidence.ActorEngine
 	}
-	if s.ofEngine(ev.PID) {
+	switch {
+	case s.Host == nil: // it could not be started
+	case ev.PID == s.Host.Identity().PID:
+		return evidence.ActorEngine
+	case s.ofEngine(ev.PID):
 		return evidence.ActorBrowser
 	}
 	return evidence.ActorStranger
