@@ -475,13 +475,14 @@ func (a *Attempt) Launch(ctx context.Context, session string, posture engine.Pos
 	return r, nil
 }
 
-// excuseOverruns takes overruns of the record of property writes so far out of the row's account, and says so in the row: those of launch and
-// arrangement. A browser that gives its window an icon writes several hundred kilobytes in one request, over which the X server's recorder can lose
-// other property writes. No other request is recorded there: an overrun of those is never excused.
+// excuseOverruns takes overruns of the record of requests so far out of the row's account, and says so in the row: those of launch and
+// arrangement. A browser that gives its window an icon writes several hundred kilobytes in one request, and a window manager answers a
+// raise with a thousand small ones; over either the X server's recorder can lose replies. What happens up to there is judged by what the
+// server itself reports (focus, stacking, windows, selections), which has no such limit.
 func (a *Attempt) excuseOverruns() {
 	for i, h := range a.Stage.Log.Health() {
-		if h.Channel == desktop.Properties {
-			a.excused += h.Overruns - a.health[i].Overruns
+		if n := h.Overruns - a.health[i].Overruns; n > 0 {
+			a.excused[h.Channel] += n
 			a.health[i].Overruns = h.Overruns
 		}
 	}

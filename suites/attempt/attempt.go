@@ -110,8 +110,8 @@ type Attempt struct {
 	run     string
 	commit  string
 	ended   bool
-	// excused counts overruns of the record of property writes during launch and arrangement.
-	excused uint64
+	// excused counts overruns of the records of requests during launch and arrangement.
+	excused map[desktop.Channel]uint64
 	reads   map[string]bool // what was read of the person's desk, by step, actor, request and window
 	// tap is what the engine wrote during the row, tapOverrun that it was more than the tap keeps, gapNS the longest gap of the harness's own
 	// heartbeat: taken at the row's end, before the next row begins.
@@ -141,7 +141,7 @@ type Options struct {
 func Begin(ctx context.Context, s *stage.Stage, c matrix.Contract, out Out, o Options) (*Attempt, error) {
 	a := &Attempt{Stage: s, Contract: c, Plan: o.PlanDigest, Number: o.Number, out: out, rules: o.Rules, phase: evidence.PhasePrepare, scratch: o.Scratch, dir: o.Dir, run: o.Run, commit: o.Commit,
 		tabOf: map[fixtures.DocumentID]string{}, docs: map[string][]fixtures.DocumentID{}, canaries: o.Canaries,
-		reads: map[string]bool{}, sessions: map[string]string{}, launches: map[string]*launched{}, targets: map[string]*Target{}, tabs: map[string]*Tab{}, snapshots: map[string]*Snapshot{}}
+		reads: map[string]bool{}, sessions: map[string]string{}, excused: map[desktop.Channel]uint64{}, launches: map[string]*launched{}, targets: map[string]*Target{}, tabs: map[string]*Tab{}, snapshots: map[string]*Snapshot{}}
 	a.text = newViews(o.Rules)
 	a.observe(evidence.Observation{Kind: evidence.KindBegin, Begin: &evidence.Begin{Row: c.ID, Attempt: o.Number, Plan: o.PlanDigest}})
 	var err error

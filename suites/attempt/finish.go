@@ -182,8 +182,8 @@ func (a *Attempt) guards(overrunsBefore []desktop.ChannelHealth) {
 		if !g.Alive || g.Dropped > 0 {
 			g.Reason = fmt.Sprintf("cause %q, %d errors, %d overruns", h.Cause, errs, overruns)
 		}
-		if h.Channel == desktop.Properties && a.excused > 0 {
-			g.Reason += fmt.Sprintf("during launch and arrangement %d property writes or more may have been missed", a.excused)
+		if n := a.excused[h.Channel]; n > 0 {
+			g.Reason += fmt.Sprintf("during launch and arrangement %d requests or more may have been missed", n)
 		}
 		a.observe(evidence.Observation{Kind: evidence.KindGuard, Guard: g})
 	}

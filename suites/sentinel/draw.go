@@ -1,6 +1,7 @@
 package sentinel
 
 import (
+	"bytes"
 	"fmt"
 	"image"
 	"image/color"
@@ -145,6 +146,24 @@ func fill(img *image.RGBA, r image.Rectangle, c color.RGBA) {
 func text(img *image.RGBA, face font.Face, c color.RGBA, x, y int, s string) {
 	d := font.Drawer{Dst: img, Src: image.NewUniform(c), Face: face, Dot: fixed.P(x, y)}
 	d.DrawString(s)
+}
+
+// changed is the band of whole rows in which two pictures differ; of another size, or nil, is another picture altogether.
+func changed(before, now *image.RGBA) image.Rectangle {
+	if before == nil || before.Rect != now.Rect {
+		return now.Rect
+	}
+	differs := func(y int) bool {
+		return !bytes.Equal(before.Pix[y*now.Stride:(y+1)*now.Stride], now.Pix[y*now.Stride:(y+1)*now.Stride])
+	}
+	top, bottom := 0, now.Rect.Dy()
+	for top < bottom && !differs(top) {
+		top++
+	}
+	for bottom > top && !differs(bottom-1) {
+		bottom--
+	}
+	return image.Rect(0, top, now.Rect.Dx(), bottom)
 }
 
 // put sends an image in bands that fit a request (ZPixmap, 32 bits a pixel, as depth 24 has).

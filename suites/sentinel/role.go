@@ -34,6 +34,7 @@ type role struct {
 	keys  keymap
 	faces faces
 	pic   picture
+	sheet *image.RGBA // as the server has it; nil is nothing yet
 	n     uint64
 	total int
 
@@ -262,8 +263,8 @@ func (r *role) log(e Event) error {
 // drain logs what has arrived and takes it into the picture.
 func (r *role) drain(ctx context.Context) error {
 	for _, ev := range r.c.Take() {
-		if ev.Kind == 12 { // Expose: nothing that happened to us, only something to paint
-			r.stale = true
+		if ev.Kind == 12 { // Expose: nothing that happened to us, only something to paint, and whole
+			r.stale, r.sheet = true, nil
 			continue
 		}
 		e := r.decode(ev)
@@ -313,9 +314,17 @@ func (r *role) paint(sheet, all bool) error {
 	if err := put(r.c, r.win, r.gc, image.Point{}, r.pic.head(r.faces)); err != nil || !sheet && !all {
 		return err
 	}
-	if err := put(r.c, r.win, r.gc, image.Pt(0, headPx), r.pic.sheet(r.faces)); err != nil {
-		return err
+	// A stroke changes a line or two; the server has the others.
+	fresh, before := r.pic.sheet(r.faces), r.sheet
+	if all {
+		before = nil
 	}
+	if part := changed(before, fresh); !part.Empty() {
+		if err := put(r.c, r.win, r.gc, image.Pt(0, headPx+part.Min.Y), fresh.SubImage(part).(*image.RGBA)); err != nil {
+			return err
+		}
+	}
+	r.sheet = fresh
 	return put(r.c, r.win, r.gc, image.Pt(0, r.pic.height-footPx), r.pic.foot(r.faces))
 }
 

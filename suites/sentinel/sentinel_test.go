@@ -1,6 +1,7 @@
 package sentinel
 
 import (
+	"image"
 	"image/color"
 	"testing"
 	"time"
@@ -80,4 +81,15 @@ func TestPicture_shows_what_was_typed(t *testing.T) {
 	p.width, p.height = 60, headPx+footPx+20 // smallest
 	p.sheet(f)
 	g.Expect(wrap([]rune("abc\nde"), 2)).To(Equal([][]rune{[]rune("ab"), []rune("c"), []rune("de")}))
+}
+
+// Only the rows that differ are sent again; a picture of another size is sent whole, and one that is the same not at all.
+func TestChanged(t *testing.T) {
+	g := NewWithT(t)
+	before, now := image.NewRGBA(image.Rect(0, 0, 8, 20)), image.NewRGBA(image.Rect(0, 0, 8, 20))
+	g.Expect(changed(before, now).Empty()).To(BeTrue())
+	now.Pix[now.PixOffset(3, 5)], now.Pix[now.PixOffset(7, 9)] = 1, 1
+	g.Expect(changed(before, now)).To(Equal(image.Rect(0, 5, 8, 10)))
+	g.Expect(changed(nil, now)).To(Equal(now.Rect))
+	g.Expect(changed(image.NewRGBA(image.Rect(0, 0, 8, 19)), now)).To(Equal(now.Rect))
 }
