@@ -129,7 +129,7 @@ func TestRun_cut_in_the_middle_of_a_row(t *testing.T) {
 		{"engine_killed", kill(` engine serve chromium$`), []int{exitRejected, exitCannotJudge}, "engine_gone", true},
 		{"x_server_killed", kill(`/Xvfb `), []int{exitCannotJudge}, "desk lost its ", false},
 		{"person_killed", kill(` role person$`), []int{exitCannotJudge}, "", true},
-		{"controls_killed", kill(` role controls$`), []int{exitCannotJudge}, "", true},
+		{"controls_killed", kill(` role controls( |$)`), []int{exitCannotJudge}, "", true},
 		{"bus_killed", kill(`/dbus-daemon --session`), []int{exitCannotJudge}, "desk lost its session bus", false},
 		{"browser_killed", func(_ *acts, browser process.Identity) error { return browser.Kill(syscall.SIGKILL) }, []int{exitRejected, exitCannotJudge}, "", true},
 	} {
