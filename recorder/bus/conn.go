@@ -86,7 +86,7 @@ func Dial(ctx context.Context, address string, uid int) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	nc, err := connectAs(socket, uid)
+	nc, err := ConnectAs(socket, uid)
 	if err != nil {
 		return nil, fmt.Errorf("connect to bus %s as uid %d: %w", socket, uid, err)
 	}

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connectAs connects to a unix socket so that the kernel tells the other side the given uid (SO_PEERCRED, taken at connect(2)). For another uid
+// ConnectAs connects to a unix socket so that the kernel tells the other side the given uid (SO_PEERCRED, taken at connect(2)). For another uid
 // than ours one thread has it as its effective one while it connects, which only root may.
-func connectAs(socket string, uid int) (net.Conn, error) {
+func ConnectAs(socket string, uid int) (net.Conn, error) {
 	if uid == os.Geteuid() {
 		return net.Dial("unix", socket)
 	}

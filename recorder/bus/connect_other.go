@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// connectAs connects as ourselves; another uid needs a system that lets one thread have it.
-func connectAs(socket string, uid int) (net.Conn, error) {
+// ConnectAs connects as ourselves; another uid needs a system that lets one thread have it.
+func ConnectAs(socket string, uid int) (net.Conn, error) {
 	if uid != os.Geteuid() {
 		return nil, fmt.Errorf("connect as uid %d, we are %d: not supported on this platform", uid, os.Geteuid())
 	}

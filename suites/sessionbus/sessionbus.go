@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/godbus/dbus/v5"
+
+	"github.com/engine-acceptance/acceptance/recorder/bus"
 )
 
 // Names of the person's application on both buses, and of what it offers there.
@@ -89,7 +91,7 @@ func connect(address string, uid int) (*dbus.Conn, error) {
 			socket = "@" + value
 		}
 	}
-	nc, err := connectAs(socket, uid)
+	nc, err := bus.ConnectAs(socket, uid)
 	if err != nil {
 		return fail(err)
 	}
