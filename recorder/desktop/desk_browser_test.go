@@ -188,11 +188,32 @@ func startScene(t testing.TB) *scene {
 	return s
 }
 
+// caughtUp waits until the window manager has handled all that came before: hundreds of changes of the keyboard map keep it busy for seconds, and an
+// effect that it has yet to bring about is not one that the log missed.
+func (s *scene) caughtUp(t testing.TB) {
+	t.Helper()
+	g := NewWithT(t)
+	ctx := t.Context()
+	ask, err := s.conn.Atom(ctx, "_NET_REQUEST_FRAME_EXTENTS")
+	g.Expect(err).NotTo(HaveOccurred())
+	extents, err := s.conn.Atom(ctx, "_NET_FRAME_EXTENTS")
+	g.Expect(err).NotTo(HaveOccurred())
+	asks, err := s.conn.CreateWindow(ctx, x11.WindowOptions{Width: 1, Height: 1})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.conn.Send(ctx, s.conn.RootMessage(asks, ask))).To(Succeed())
+	g.Eventually(func() (int, error) {
+		p, err := s.conn.Property(ctx, asks, extents, 16)
+		return len(p.Words()), err
+	}, 30*time.Second, 5*time.Millisecond).Should(Equal(4))
+	g.Expect(s.conn.Send(ctx, x11.DestroyWindow(asks))).To(Succeed())
+}
+
 // restore gives the person the focus and the top, and the pointer its place, and waits for the desk to rest.
 func (s *scene) restore(t testing.TB) {
 	t.Helper()
 	g := NewWithT(t)
 	ctx := t.Context()
+	s.caughtUp(t)
 	active, err := s.conn.Atom(ctx, "_NET_ACTIVE_WINDOW")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(func() uint32 {

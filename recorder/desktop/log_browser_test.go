@@ -137,12 +137,12 @@ func everyViolation(t *testing.T, holds ...time.Duration) {
 				ctx := t.Context()
 				s.restore(t)
 				seen := 0
-				var last []string
+				var last, missed []string
 				for range times {
 					from, err := s.log.Barrier(ctx)
 					g.Expect(err).NotTo(HaveOccurred())
 					g.Expect(v.do(fmt.Sprintf("%s %v", o.kind, hold))).To(Succeed())
-					deadline := time.Now().Add(2 * time.Second)
+					deadline := time.Now().Add(5 * time.Second)
 					for {
 						to, err := s.log.Barrier(ctx)
 						g.Expect(err).NotTo(HaveOccurred())
@@ -151,6 +151,7 @@ func everyViolation(t *testing.T, holds ...time.Duration) {
 							break
 						}
 						if time.Now().After(deadline) { // effects need the window manager's time
+							missed = append(missed, strings.Join(last, " and "))
 							break
 						}
 					}
@@ -160,7 +161,7 @@ func everyViolation(t *testing.T, holds ...time.Duration) {
 					}
 					s.log.Release(from)
 				}
-				g.Expect(seen).To(Equal(times), "last missing: %s", strings.Join(last, ", "))
+				g.Expect(seen).To(Equal(times), "missed: %q", missed)
 			})
 		}
 	}
