@@ -48,9 +48,11 @@ func loadFaces() (faces, error) {
 		if err != nil {
 			return f, err
 		}
-		if *v.face, err = opentype.NewFace(parsed, &opentype.FaceOptions{Size: v.px, DPI: 72, Hinting: font.HintingFull}); err != nil {
+		face, err := opentype.NewFace(parsed, &opentype.FaceOptions{Size: v.px, DPI: 72, Hinting: font.HintingFull})
+		if err != nil {
 			return f, err
 		}
+		*v.face = newDrawn(face)
 	}
 	return f, nil
 }
@@ -86,9 +88,13 @@ func (p picture) head(f faces) *image.RGBA {
 	return img
 }
 
-func (p picture) sheet(f faces) *image.RGBA {
+// sheet paints into old where that has the size.
+func (p picture) sheet(f faces, old *image.RGBA) *image.RGBA {
 	h := max(p.height-headPx-footPx, 1)
-	img := image.NewRGBA(image.Rect(0, 0, p.width, h))
+	img := old
+	if size := image.Rect(0, 0, p.width, h); img == nil || img.Rect != size {
+		img = image.NewRGBA(size)
+	}
 	fill(img, img.Bounds(), p.colors.sheet)
 	for y := 18 + linePx; y < h; y += linePx {
 		fill(img, image.Rect(edgePx, y-7, p.width-edgePx, y-6), p.colors.rule)
@@ -172,9 +178,10 @@ func put(c *xwire.Conn, win, gc uint32, at image.Point, img *image.RGBA) error {
 	band := max((c.MaxRequest-64)/(4*w), 1)
 	for y := 0; y < h; y += band {
 		n := min(band, h-y)
-		b := make([]byte, 0, 4*w*n)
-		for i := y * img.Stride; i < (y+n)*img.Stride; i += 4 {
-			b = append(b, img.Pix[i+2], img.Pix[i+1], img.Pix[i], 0)
+		b := make([]byte, 4*w*n)
+		from := img.Pix[y*img.Stride:][:len(b)] // whole rows: a part of a picture is as wide as the picture
+		for i := 0; i < len(b); i += 4 {
+			b[i], b[i+1], b[i+2] = from[i+2], from[i+1], from[i]
 		}
 		err := c.Send(xwire.Req(72, 2).U32(win, gc).U16(uint16(w), uint16(n)).I16(at.X, at.Y+y).U8(0, c.RootDepth, 0, 0).Bytes(b))
 		if err != nil {

@@ -35,6 +35,7 @@ type role struct {
 	faces faces
 	pic   picture
 	sheet *image.RGBA // as the server has it; nil is nothing yet
+	spare *image.RGBA // the one before, to paint the next into
 	n     uint64
 	total int
 
@@ -315,7 +316,7 @@ func (r *role) paint(sheet, all bool) error {
 		return err
 	}
 	// A stroke changes a line or two; the server has the others.
-	fresh, before := r.pic.sheet(r.faces), r.sheet
+	fresh, before := r.pic.sheet(r.faces, r.spare), r.sheet
 	if all {
 		before = nil
 	}
@@ -324,7 +325,7 @@ func (r *role) paint(sheet, all bool) error {
 			return err
 		}
 	}
-	r.sheet = fresh
+	r.sheet, r.spare = fresh, r.sheet
 	return put(r.c, r.win, r.gc, image.Pt(0, r.pic.height-footPx), r.pic.foot(r.faces))
 }
 

@@ -1,12 +1,15 @@
 package sentinel
 
 import (
+	"bytes"
 	"image"
 	"image/color"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/image/font"
+	"golang.org/x/image/math/fixed"
 
 	"github.com/engine-acceptance/acceptance/suites/xwire"
 )
@@ -60,8 +63,10 @@ func TestPicture_shows_what_was_typed(t *testing.T) {
 	f, err := loadFaces()
 	g.Expect(err).NotTo(HaveOccurred())
 	p := picture{width: 400, height: 300, heading: "H", colors: paper, now: time.Unix(0, 0)}
+	var old *image.RGBA
 	ink := func() (n int) {
-		img := p.sheet(f)
+		img := p.sheet(f, old)
+		old = img
 		for i := 0; i < len(img.Pix); i += 4 {
 			if (color.RGBA{img.Pix[i], img.Pix[i+1], img.Pix[i+2], img.Pix[i+3]}) == paper.ink {
 				n++
@@ -79,8 +84,27 @@ func TestPicture_shows_what_was_typed(t *testing.T) {
 	p.beat++
 	g.Expect(p.head(f).Pix).NotTo(Equal(before.Pix), "the beat is seen")
 	p.width, p.height = 60, headPx+footPx+20 // smallest
-	p.sheet(f)
+	p.sheet(f, nil)
 	g.Expect(wrap([]rune("abc\nde"), 2)).To(Equal([][]rune{[]rune("ab"), []rune("c"), []rune("de")}))
+}
+
+// A glyph that was drawn before looks as one that is drawn now, wherever it lies.
+func TestDrawn_is_what_the_face_draws(t *testing.T) {
+	g := NewWithT(t)
+	f, err := loadFaces()
+	g.Expect(err).NotTo(HaveOccurred())
+	kept := f.text.(*drawn)
+	line := func(face font.Face) []byte {
+		img := image.NewRGBA(image.Rect(0, 0, 300, 40))
+		d := font.Drawer{Dst: img, Src: image.NewUniform(paper.ink), Face: face, Dot: fixed.Point26_6{X: 5*64 + 17, Y: 26 * 64}}
+		d.DrawString("abba é€ abba\u0e01")
+		return img.Pix
+	}
+	want := line(kept.Face)
+	g.Expect(bytes.Equal(line(kept), want)).To(BeTrue(), "drawn the first time")
+	g.Expect(kept.glyphs).NotTo(BeEmpty())
+	g.Expect(bytes.Equal(line(kept), want)).To(BeTrue(), "drawn again")
+	g.Expect(bytes.Equal(line(f.title), want)).To(BeFalse(), "another face is another picture")
 }
 
 // Only the rows that differ are sent again; a picture of another size is sent whole, and one that is the same not at all.
