@@ -242,9 +242,9 @@ func (s *Stage) commitOnce(ctx context.Context) error {
 // echoBudget bounds how long pages may take to echo: a loaded machine of two cores was seen to need more than the server's own second.
 const echoBudget = 3 * time.Second
 
-// heartbeat is how often each page is asked for its masks. A frame of the film is held for 200 ms and shows the covered window only when a
-// later answer is in by then, so that several must fit into that time.
-const heartbeat = 40 * time.Millisecond
+// heartbeat is how often each page is asked for its masks: once a frame of the film. A frame is held for 200 ms and shows the covered window only
+// when a later answer is in by then, so that several must fit into that time; what moves is reported at once all the same.
+const heartbeat = 66 * time.Millisecond
 
 // home is where the person's window is when no browser is to be covered.
 var home = xwire.Rect{X: 60, Y: 60, Width: 900, Height: 660}
