@@ -40,7 +40,7 @@ func TestRun_every_planned_row(t *testing.T) {
 // sample is one mutant or more of each seam and of each claim that has mutants. The whole table takes the better part of an hour on two
 // cores, for the healthy engine carries out the same rows beside each; it is made by the soak, and a release asks for it.
 var sample = []string{"navigates-nowhere", "acts-in-the-other-tab", "guesses-between-twins", "revives-old-refs", "clicks-twice", "steals-the-focus-later",
-	"sells-synthetic-as-trusted", "refuses-and-acts", "logs-what-is-typed", "leaves-the-browser", "probes-before-it-refuses"}
+	"sells-synthetic-as-trusted", "refuses-and-acts", "logs-what-is-typed", "leaves-the-browser", "probes-before-it-refuses", "takes-hidden-for-shown"}
 
 // TestMutants_of_each_seam_are_killed_as_declared shows that checks can fail, and for the stated reason.
 func TestMutants_of_each_seam_are_killed_as_declared(t *testing.T) {
@@ -50,6 +50,9 @@ func TestMutants_of_each_seam_are_killed_as_declared(t *testing.T) {
 		m, ok := mutant.Find(name)
 		g.Expect(ok).To(gomega.BeTrue(), name)
 		seams[m.Seam] = true
+	}
+	for _, seam := range []mutant.Seam{mutant.SeamReceipt, mutant.SeamStore, mutant.SeamNative, mutant.SeamAdapter, mutant.SeamDesk} {
+		g.Expect(seams[seam]).To(gomega.BeTrue(), "no mutant stands on the seam %s, or none is in the sample", seam)
 	}
 	for _, m := range mutant.All() {
 		g.Expect(seams[m.Seam]).To(gomega.BeTrue(), "no mutant of seam %s is in the sample", m.Seam)

@@ -75,7 +75,7 @@ func Find(name string) (Mutant, bool) {
 // All lists every mutant, cowards last.
 func All() []Mutant {
 	var out []Mutant
-	for _, group := range [][]Mutant{actions(), bindings(), generations(), callers(), losses(), changes(), capabilities(), receipts(), refusals(), setups(), desks(), leaks(), cowards()} {
+	for _, group := range [][]Mutant{actions(), bindings(), generations(), callers(), losses(), changes(), capabilities(), proofs(), receipts(), refusals(), setups(), desks(), leaks(), cowards()} {
 		out = append(out, group...)
 	}
 	return out
