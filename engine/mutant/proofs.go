@@ -15,7 +15,9 @@ func proofs() []Mutant {
 			parts: func(p *Parts) { p.Native = blind{p.Native} }},
 		{Name: "takes-hidden-for-shown", Seam: SeamNative, Text: "takes a minimised window for the one it was before", Rows: []string{"desktops-hidden"},
 			Kills: kills("R3", "refusal_missing"),
-			parts: func(p *Parts) { p.Native = &remembers{NativePlatform: p.Native, shown: map[uint32]engine.NativeWindow{}} }},
+			parts: func(p *Parts) {
+				p.Native = &remembers{NativePlatform: p.Native, shown: map[uint32]engine.NativeWindow{}}
+			}},
 	}
 }
 
