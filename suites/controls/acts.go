@@ -164,8 +164,7 @@ func (r *role) commitOnce(ctx context.Context, victim uint32) (Result, error) {
 	return r.finish(ctx, began, before, victim, res, errs)
 }
 
-// restoredWithin bounds the wait for the desk to be as before; openbox shows the name of a workspace for
-// 875 ms.
+// restoredWithin bounds the wait for the desk to be as before.
 const restoredWithin = 3 * time.Second
 
 // finish waits until the desk is as before.

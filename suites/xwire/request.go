@@ -277,6 +277,40 @@ func (c *Conn) Viewable(ctx context.Context, win uint32) (bool, error) {
 	return b[26] == 2 && le.Uint16(b[12:]) == 1, nil
 }
 
+// Popups returns the viewable override-redirect windows on the screen that the client which made a window has made, too; those that it keeps outside
+// the screen are left out.
+func (c *Conn) Popups(ctx context.Context, made uint32) ([]uint32, error) {
+	_, all, err := c.Children(ctx, c.Root)
+	if err != nil {
+		return nil, err
+	}
+	var out []uint32
+	for _, w := range all {
+		if w&^c.mask != made&^c.mask {
+			continue
+		}
+		up, err := c.popup(ctx, w)
+		var gone *ProtocolError
+		if err != nil && !errors.As(err, &gone) {
+			return nil, err
+		}
+		if up {
+			out = append(out, w)
+		}
+	}
+	return out, nil
+}
+
+func (c *Conn) popup(ctx context.Context, win uint32) (bool, error) {
+	b, err := c.call(ctx, Req(3, 0).U32(win), 28)
+	if err != nil || b[26] != 2 || b[27] != 1 || le.Uint16(b[12:]) != 1 {
+		return false, err
+	}
+	at, err := c.OnRoot(ctx, win)
+	screen := Rect{Width: c.Width, Height: c.Height}
+	return err == nil && at.Overlap(screen) > 0, err
+}
+
 // Covering returns the frames above a window on the screen, bottom first, as rectangles with borders.
 // It asks for each window in turn; a window that goes away meanwhile is left out.
 func (c *Conn) Covering(ctx context.Context, win uint32) ([]Rect, error) {
