@@ -94,6 +94,7 @@ func TestLoad_bad_row_file(t *testing.T) {
 		{"key that is a list", "    budget: 5s", "    budget: 5s\n    ? [a, b]\n    : 1", `type.yaml:18: rows[0]: a key must be a word`},
 		{"axis that is a boolean", "    launch: shared", "    axes: {y: [a, b]}\n    launch: shared", `type.yaml:7: rows[0].axes: the key y reads as a boolean; quote it`},
 		{"key twice", "    budget: 5s", "    budget: 5s\n    budget: 90s", `type.yaml:18: rows[0]: the key "budget" occurs twice, first on line 17`},
+		{"key twice, and another fault", "    budget: 5s", "    budget: 5s\n    budget: 90s\n    lanch: shared", `type.yaml:19: rows[0]: unknown field "lanch"; did you mean "launch"?`},
 		{"key twice deep inside", "{window: 1, as: w}", "{window: 1, as: w, window: 2}", `type.yaml:10: rows[0].steps[0].bind: the key "window" occurs twice, first on line 10`},
 		{"anchor", "launch: shared", "launch: &l shared", `type.yaml:7: rows[0].launch: anchor &l: anchors and aliases are not read; write the value out`},
 		{"alias", "    launch: shared", "    launch: &l shared\n    only: *l", `type.yaml:8: rows[0].only: alias *l: anchors and aliases are not read; write the value out`},

@@ -20,8 +20,8 @@ const (
 	MaxDepth = 32
 )
 
-// Read parses one file. The answer is false when the file is not one clean YAML document; then problems say why, and the node must
-// not be used.
+// Read parses one file. The answer is false when the file is not one YAML document that can be read on; then problems say why, and the node must
+// not be used. A file with a key that is there twice is read on, for the other problems that it has: it is good only when problems has none.
 func Read(file string, data []byte, problems *Problems) (Node, bool) {
 	before := problems.Len()
 	if len(data) > MaxBytes {
@@ -46,10 +46,12 @@ func Read(file string, data []byte, problems *Problems) (Node, bool) {
 	if root.Kind == yaml.DocumentNode && len(root.Content) == 1 {
 		top = root.Content[0]
 	}
-	checkTree(file, top, "", 1, problems)
-	if problems.Len() > before {
+	t := tree{file: file, problems: problems}
+	t.check(top, "", 1)
+	if problems.Len()-t.repeated > before {
 		return Node{}, false
 	}
+	// A key that is there twice is reported; the first is read all the same, so that what else is wrong is told at once.
 	return Node{yaml: top, file: file, problems: problems}, true
 }
 
@@ -155,21 +157,31 @@ func checkBytes(file string, data []byte, problems *Problems) {
 	}
 }
 
-// checkTree refuses what is legal YAML and means trouble.
-func checkTree(file string, n *yaml.Node, path string, depth int, problems *Problems) {
+// tree refuses what is legal YAML and means trouble.
+type tree struct {
+	file     string
+	problems *Problems
+	repeated int // keys that are there twice
+}
+
+func (t *tree) bad(line int, path, format string, args ...any) {
+	t.problems.Add(t.file, line, path, format, args...)
+}
+
+func (t *tree) check(n *yaml.Node, path string, depth int) {
 	if depth > MaxDepth {
-		problems.Add(file, n.Line, path, "nested deeper than %d levels", MaxDepth)
+		t.bad(n.Line, path, "nested deeper than %d levels", MaxDepth)
 		return
 	}
 	if n.Kind == yaml.AliasNode {
-		problems.Add(file, n.Line, path, "alias *%s: anchors and aliases are not read; write the value out", n.Value)
+		t.bad(n.Line, path, "alias *%s: anchors and aliases are not read; write the value out", n.Value)
 		return
 	}
 	if n.Anchor != "" {
-		problems.Add(file, n.Line, path, "anchor &%s: anchors and aliases are not read; write the value out", n.Anchor)
+		t.bad(n.Line, path, "anchor &%s: anchors and aliases are not read; write the value out", n.Anchor)
 	}
 	if n.Style&yaml.TaggedStyle != 0 {
-		problems.Add(file, n.Line, path, "explicit tag %s: tags are not read", n.Tag)
+		t.bad(n.Line, path, "explicit tag %s: tags are not read", n.Tag)
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -177,34 +189,35 @@ func checkTree(file string, n *yaml.Node, path string, depth int, problems *Prob
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key, value := n.Content[i], n.Content[i+1]
 			if key.Kind != yaml.ScalarNode {
-				problems.Add(file, key.Line, path, "a key must be a word")
+				t.bad(key.Line, path, "a key must be a word")
 				if key.Kind == yaml.AliasNode || key.Anchor != "" {
-					checkTree(file, key, path, depth+1, problems)
+					t.check(key, path, depth+1)
 				}
 				continue
 			}
 			at := join(path, key.Value)
 			switch {
 			case key.Tag == "!!merge" || key.Value == "<<":
-				problems.Add(file, key.Line, path, "merge key <<: merges are not read; write the fields out")
+				t.bad(key.Line, path, "merge key <<: merges are not read; write the fields out")
 			case key.Anchor != "" || key.Style&yaml.TaggedStyle != 0:
-				checkTree(file, key, at, depth+1, problems)
+				t.check(key, at, depth+1)
 			default:
 				// Words such as on and y are judged where fields are known, see [Node.Object].
 				if what := otherType(key); what != "" && key.Tag != "!!str" {
-					problems.Add(file, key.Line, path, "the key %s reads as %s; quote it or use a word", key.Value, what)
+					t.bad(key.Line, path, "the key %s reads as %s; quote it or use a word", key.Value, what)
 				}
 			}
 			if line, twice := first[key.Value]; twice {
-				problems.Add(file, key.Line, path, "the key %q occurs twice, first on line %d", clip(key.Value), line)
+				t.repeated++
+				t.bad(key.Line, path, "the key %q occurs twice, first on line %d", clip(key.Value), line)
 			} else {
 				first[key.Value] = key.Line
 			}
-			checkTree(file, value, at, depth+1, problems)
+			t.check(value, at, depth+1)
 		}
 	case yaml.SequenceNode:
 		for i, item := range n.Content {
-			checkTree(file, item, fmt.Sprintf("%s[%d]", path, i), depth+1, problems)
+			t.check(item, fmt.Sprintf("%s[%d]", path, i), depth+1)
 		}
 	}
 }
