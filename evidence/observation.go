@@ -334,8 +334,10 @@ type Film struct {
 	LongestStillNS int64 `json:"longest_still_ns"`
 	// MaxGapNS is the longest time between two captures.
 	MaxGapNS     int64 `json:"max_gap_ns"`
-	MaskedFrames int   `json:"masked_frames"`
-	MasksSolid   bool  `json:"masks_solid"`
+	// MaskedFrames counts the areas of frames that the side file says are black and that were looked at in the film; MasksSolid says that all of them
+	// are.
+	MaskedFrames int  `json:"masked_frames"`
+	MasksSolid   bool `json:"masks_solid"`
 	// SpanNS is first to last frame; CoversRow says that it spans the row's steps.
 	SpanNS    int64  `json:"span_ns"`
 	CoversRow bool   `json:"covers_row"`

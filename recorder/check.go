@@ -31,7 +31,7 @@ func (s Span) has(n int) bool { return n >= s.From && (s.To == 0 || n < s.To) }
 // Expect is what [CheckFilm] should look at beyond the film as a whole; the zero value is nothing more.
 type Expect struct {
 	Encoder string // ffmpeg's path or name; empty is "ffmpeg"
-	Masked  []Span // must be solid black: frames where they are not are listed
+	Masked  []Span // must be solid black, as what the side file says is black must be: frames where they are not are listed
 	Watched []Span // moving things, such as a beat or a colour clock: their brightness is returned frame by frame
 	// CodeEvery is the distance in seconds between codes that are read back; 0 is every second.
 	CodeEvery int
@@ -247,6 +247,12 @@ func (c *FilmCheck) frames(r io.Reader, head sideHeader, side []sideFrame, want 
 			frozen = 1
 		}
 		c.FrozenFrames = max(c.FrozenFrames, frozen)
+		for _, r := range blackOf(side, n) {
+			c.MaskChecks++
+			if m := brightest(cur, l, r); m > MaskLuma && len(c.Breaches) < maxBreaches {
+				c.Breaches = append(c.Breaches, MaskBreach{"side_file", n, m})
+			}
+		}
 		for _, s := range want.Masked {
 			if !s.has(n) {
 				continue
@@ -318,6 +324,21 @@ func seen(gray []byte, l Layout, r redaction.Rect, f func([]byte) bool) {
 			return
 		}
 	}
+}
+
+// blackOf is what the side file says is black in a frame. One pixel less on each edge, where the encoder rings beside bright neighbours; what
+// is no wider than that cannot show a letter.
+func blackOf(side []sideFrame, n int) []redaction.Rect {
+	if n >= len(side) {
+		return nil
+	}
+	var out []redaction.Rect
+	for _, r := range side[n].Black {
+		if r.W > 2 && r.H > 2 {
+			out = append(out, redaction.Rect{X: r.X + 1, Y: r.Y + 1, W: r.W - 2, H: r.H - 2})
+		}
+	}
+	return out
 }
 
 func brightest(gray []byte, l Layout, r redaction.Rect) int {

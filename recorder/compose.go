@@ -52,8 +52,9 @@ func codeTextFor(c FilmConfig, n int, capNS int64) string {
 	return fmt.Sprintf("%s|%s|%s|%s|%d|%d", codeVersion, c.RunID, c.RowID, shortCommit(c.Commit), n, capNS/1e6)
 }
 
-// compose draws a held frame with its masks on the canvas and returns how many windows of strangers are black, -1 for the whole desk.
-func (f *Film) compose(h *heldFrame, rects []redaction.Rect, known bool) (strangers int) {
+// compose draws a held frame with its masks on the canvas and returns how many windows of strangers are black, -1 for the whole desk, and what of
+// the frame is black now.
+func (f *Film) compose(h *heldFrame, rects []redaction.Rect, known bool) (strangers int, black []redaction.Rect) {
 	l, p, s := f.layout, f.canvas, h.shot
 	// Masked in place: the capture is ours alone, and nothing unmasked is ever copied.
 	desk := []redaction.Rect{{W: l.Desk.W, H: l.Desk.H}}
@@ -62,6 +63,9 @@ func (f *Film) compose(h *heldFrame, rects []redaction.Rect, known bool) (strang
 	}
 	redaction.Mask(s.desk, l.Desk.W, l.Desk.H, l.Desk.W*4, desk, redaction.Black)
 	s.mouse.draw(s.desk, l.Desk.W, l.Desk.H)
+	for _, r := range cutOut(desk, redaction.Rect{X: s.mouse.x, Y: s.mouse.y, W: s.mouse.w, H: s.mouse.h}) {
+		black = appendShown(black, l.OnDesk(r))
+	}
 	p.blit(l.Desk, s.desk, l.Desk.W)
 	now := paneNow{s.state, known, s.paneW, s.paneH}
 	pixels := s.state == PaneOwn || s.state == PaneInactive
@@ -76,14 +80,22 @@ func (f *Film) compose(h *heldFrame, rects []redaction.Rect, known bool) (strang
 		}
 	}
 	if !pixels {
-		return strangers
+		return strangers, black
 	}
 	for _, r := range rects {
 		pr := paneRect(r, s.win, s.scale)
 		redaction.Mask(s.pane, s.paneW, s.paneH, s.paneW*4, []redaction.Rect{pr}, redaction.Black)
+		black = appendShown(black, shift(pr.Clip(s.paneW, s.paneH), l.Pane.X, l.Pane.Y))
 	}
 	p.blit(redaction.Rect{X: l.Pane.X, Y: l.Pane.Y, W: s.paneW, H: s.paneH}, s.pane, s.paneW)
-	return strangers
+	return strangers, black
+}
+
+func appendShown(list []redaction.Rect, r redaction.Rect) []redaction.Rect {
+	if r.Empty() {
+		return list
+	}
+	return append(list, r)
 }
 
 // paneNow is what the pane's label and the room beside its picture depend on; the zero value is drawn over by the first frame.

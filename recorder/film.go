@@ -445,14 +445,14 @@ func (f *Film) release() error {
 	}
 	begin := monotonic()
 	rects, known := f.masks(h)
-	strangers := f.compose(h, rects, known)
+	strangers, black := f.compose(h, rects, known)
 	for _, c := range h.stills {
 		p := newPicture(f.canvas.w, f.canvas.h)
 		copy(p.pix, f.canvas.pix)
 		c <- p
 	}
 	f.free = append(f.free, h.shot)
-	shown := sideFrame{CapNS: h.cap, Masks: len(rects), Known: known, Strangers: strangers, Pane: h.shot.state, Window: h.shot.win, Scale: h.shot.scale}
+	shown := sideFrame{CapNS: h.cap, Masks: len(rects), Known: known, Strangers: strangers, Pane: h.shot.state, Window: h.shot.win, Scale: h.shot.scale, Black: black}
 	f.last = &shown
 	f.report.makeNS += monotonic() - begin
 	for i := range h.count {

@@ -5,11 +5,13 @@ package recorder
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -174,6 +176,26 @@ func TestFilm_of_a_covered_browser(t *testing.T) {
 	c, err = CheckFilm(t.Context(), rep.Path, rep.SidePath, Expect{Masked: []Span{{Name: "text", Rect: l.OnPane(redaction.Rect{X: at.X, Y: at.Y + 400, W: 300, H: 100}, at, 2), From: known}}})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(c.Breaches).NotTo(gomega.BeEmpty())
+
+	// What the side file says is black is looked at in every frame without being asked for, and a film that does not keep that is found out.
+	black := 0
+	for _, s := range side[known:] {
+		black += len(s.Black)
+	}
+	g.Expect(black).To(gomega.BeNumerically(">=", 2*len(side[known:])), "chrome and secret of each frame")
+	text, err := os.ReadFile(rep.SidePath)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	last := side[len(side)-1]
+	last.Black = append(last.Black, l.OnDesk(redaction.Rect{X: 430, Y: 130, W: 300, H: 200})) // the person's window
+	line, err := json.Marshal(last)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	lines[len(lines)-1] = string(line)
+	unkept := filepath.Join(dir, "unkept.jsonl")
+	g.Expect(os.WriteFile(unkept, []byte(strings.Join(lines, "\n")+"\n"), 0o600)).To(gomega.Succeed())
+	c, err = CheckFilm(t.Context(), rep.Path, unkept, Expect{})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(c.Breaches).To(gomega.HaveLen(1), "%v", c.Breaches)
 
 	b, err := os.ReadFile(filepath.Join(dir, "still.png"))
 	g.Expect(err).NotTo(gomega.HaveOccurred())

@@ -11,7 +11,7 @@ import (
 )
 
 // SideFormat names the format and version of a film's side file: a header line, then one line a frame.
-const SideFormat = "acceptance-frames/1"
+const SideFormat = "acceptance-frames/2"
 
 type sideHeader struct {
 	Format string `json:"format"`
@@ -34,6 +34,8 @@ type sideFrame struct {
 	Pane      PaneState      `json:"pane"`
 	Window    redaction.Rect `json:"window"` // the target on the desk
 	Scale     int            `json:"scale"`  // the pane shows it at 1/scale
+	// Black is what was blackened, in frame pixels, but for where the pointer is drawn over it: a reader of the film can look whether it is.
+	Black []redaction.Rect `json:"black,omitempty"`
 }
 
 // sideFile is written as the film goes and flushed once a second of frames.
@@ -122,6 +124,9 @@ func readSide(path string) (sideHeader, []sideFrame, error) {
 		}
 		if err != nil {
 			return h, out, fmt.Errorf("side file line %d: %w", len(out)+2, err)
+		}
+		if len(fr.Black) > 2*maxMasks {
+			return h, out, fmt.Errorf("side file line %d: got %d black areas, want at most %d", len(out)+2, len(fr.Black), 2*maxMasks)
 		}
 		if fr.N != len(out) || len(out) >= maxSideFrames {
 			return h, out, fmt.Errorf("side file line %d: got frame %d, want %d", len(out)+2, fr.N, len(out))

@@ -402,7 +402,7 @@ func (out *attempt) facts(a explain.Attempt) {
 			add("Film", "whole", f.Present && f.Decodes && f.Monotonic && f.Frames == f.SideFrames, o.Seq, "%d of %d frames decode", f.Frames, f.SideFrames)
 			add("Film", "stamped", f.CodesTried > 0 && f.CodesRead == f.CodesTried && f.CodesWrong == 0, o.Seq, "%d of %d codes read, %d wrong", f.CodesRead, f.CodesTried, f.CodesWrong)
 			add("Film", "spans the row", f.CoversRow, o.Seq, "%s", ms(f.SpanNS))
-			add("Film", "masks", f.MasksSolid, o.Seq, "%s masked", explain.Count(f.MaskedFrames, "frame"))
+			add("Film", "masks", f.MasksSolid, o.Seq, "%s of frames looked at", explain.Count(f.MaskedFrames, "masked area"))
 			if f.Note != "" {
 				add("Film", "note", false, o.Seq, "%s", f.Note)
 			}
