@@ -94,7 +94,8 @@ func (a *Attempt) actsInVisibleTab() bool {
 }
 
 // Masks implements [recorder.MaskProvider]: where the pages' secrets are, on the desk. Pages measure from their content area; the window's
-// place comes from the window system, for a page's own claim about it is not relied on.
+// place comes from the window system, for a page's own claim about it is not relied on. Which of several windows shows a page the window system does
+// not say, so that its masks lie on each of them.
 func (m *film) Masks(fromNS, toNS int64) ([]redaction.Rect, bool) {
 	set := m.a.pages.Masks(fromNS, toNS)
 	if !set.Known {
@@ -108,12 +109,14 @@ func (m *film) Masks(fromNS, toNS int64) ([]redaction.Rect, bool) {
 	var out []redaction.Rect
 	for _, page := range set.Pages {
 		for _, mask := range page.Masks {
-			if len(m.wins) != 1 {
-				return nil, false // which window shows the page is not known by the window system alone
+			if len(m.wins) == 0 {
+				return nil, false // a page shows a secret, and in which window is yet to be found out
 			}
-			top := contentTop(m.wins[0].Client, page.Geometry.InnerH*page.Geometry.DPR)
-			x, y := float64(m.wins[0].Client.X)+mask.Content.X, float64(m.wins[0].Client.Y+top)+mask.Content.Y
-			out = append(out, grown(x, y, mask.Content.W, mask.Content.H))
+			for _, w := range m.wins {
+				top := contentTop(w.Client, page.Geometry.InnerH*page.Geometry.DPR)
+				x, y := float64(w.Client.X)+mask.Content.X, float64(w.Client.Y+top)+mask.Content.Y
+				out = append(out, grown(x, y, mask.Content.W, mask.Content.H))
+			}
 		}
 	}
 	return out, true
