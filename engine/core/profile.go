@@ -78,6 +78,9 @@ func (p profile) remove(ctx context.Context) error {
 	}
 }
 
+// browserTemp is where a browser makes temporary files: TMPDIR is not passed on, for a long one would leave no room for the name of a socket.
+const browserTemp = "/tmp"
+
 // strays are the directories that a browser makes beside the one for temporary files because socket paths are short, and that it leaves when
 // it is killed. The profile links to what lies in them: Chromium's SingletonSocket points into org.chromium.Chromium.XXXXXX.
 func (p profile) strays() []string {
@@ -90,7 +93,7 @@ func (p profile) strays() []string {
 		}
 		dir := filepath.Dir(filepath.Clean(to))
 		info, err := os.Lstat(dir)
-		if err == nil && info.IsDir() && info.Mode().Perm() == 0o700 && filepath.Dir(dir) == filepath.Clean(os.TempDir()) &&
+		if err == nil && info.IsDir() && info.Mode().Perm() == 0o700 && filepath.Dir(dir) == browserTemp &&
 			strings.HasPrefix(strings.TrimPrefix(filepath.Base(dir), "."), "org.chromium.") {
 			out = append(out, dir)
 		}
