@@ -103,14 +103,14 @@ func (r *ring) release(seq uint64) {
 	}
 }
 
-// each calls f for the kept events with from < Seq <= to, and returns how many of that span were dropped.
+// each calls f for the kept events with from < Seq <= to, and returns how many of that span are not there: dropped, or released before.
 func (r *ring) each(from, to uint64, f func(*entry)) (missing uint64) {
 	to = min(to, r.last)
 	if from >= to {
 		return 0
 	}
-	if r.gapEnd > from {
-		missing = min(r.gapEnd, to) - from
+	if gone := max(r.gapEnd, r.base); gone > from {
+		missing = min(gone, to) - from
 	}
 	for seq := max(from, r.base) + 1; seq <= to; seq++ {
 		i := seq - r.base - 1

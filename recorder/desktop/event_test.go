@@ -76,3 +76,27 @@ func TestBaselineCompare(t *testing.T) {
 	}
 	g.Expect(fields).To(Equal([]Field{FieldStacking, FieldPointer, FieldClipboard, FieldKeymap}))
 }
+
+// Whoever asks for events that were released is told that they are missing: silence would read as a desk on which nothing happened.
+func TestRing_tells_of_what_was_released(t *testing.T) {
+	g := NewWithT(t)
+	r := newRing(8 * chunkEvents)
+	for range 3 * chunkEvents {
+		r.add(entry{})
+	}
+	count := func(from, to uint64) (kept int, missing uint64) {
+		missing = r.each(from, to, func(*entry) { kept++ })
+		return kept, missing
+	}
+	kept, missing := count(10, r.last)
+	g.Expect(kept).To(Equal(3*chunkEvents - 10))
+	g.Expect(missing).To(BeZero())
+	r.release(uint64(2*chunkEvents + 5)) // whole chunks go
+	kept, missing = count(10, r.last)
+	g.Expect(kept).To(Equal(chunkEvents))
+	g.Expect(missing).To(Equal(uint64(2*chunkEvents - 10)))
+	kept, missing = count(uint64(2*chunkEvents), r.last)
+	g.Expect(kept).To(Equal(chunkEvents))
+	g.Expect(missing).To(BeZero())
+	g.Expect(r.dropped).To(BeZero(), "released is not dropped")
+}

@@ -51,7 +51,7 @@ const (
 	ClientStarted            //
 	ClientDied               //
 	ChannelLost              // a guard channel ended
-	EventsDropped            // the log was full; Detail counts events that are missing here
+	EventsDropped            // the log was full, or was told to forget them; Detail counts events that are missing here
 	RecordOverrun            // the guard fell behind, so that the server may have lost requests; Detail is the backlog
 	GuardError               // the server or a client gave the guard something that it could not read
 

@@ -261,8 +261,8 @@ func processOf(pid int) (exe string, start uint64) {
 	return exe, start
 }
 
-// Between returns the events after from, up to and including to, in order. Events that the log dropped because
-// it was full are told by a first event of kind events_dropped.
+// Between returns the events after from, up to and including to, in order. Events that are not there any more, because the
+// log was full or because they were released, are told by a first event of kind events_dropped.
 func (l *Log) Between(from, to Mark) []Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()

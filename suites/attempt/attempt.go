@@ -76,6 +76,7 @@ type Attempt struct {
 	inFlight bool
 
 	deskMark    desktop.Mark
+	probes      *Probes // while the engine may not ask anything of the X server
 	journalMark fixtures.Mark
 	health      []desktop.ChannelHealth
 

@@ -2,7 +2,6 @@ package attempt
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/engine-acceptance/acceptance/evidence"
@@ -12,8 +11,9 @@ import (
 
 // Probes watches what the engine's process tree asks of the X server and whom it connects to (contract S10).
 type Probes struct {
-	a           *Attempt
-	from        desktop.Mark
+	a *Attempt
+	// asked counts requests and connections to the X server by process; 0 are clients that were gone before the server could be asked for theirs.
+	asked       map[int]int
 	clients     int
 	connections int
 	peak        int
@@ -32,20 +32,28 @@ func (a *Attempt) WatchProbes(ctx context.Context) (*Probes, error) {
 	if err != nil {
 		return nil, a.fault("harness", "barrier on the desk's event log: %v", err)
 	}
-	a.deskEvents(from, "")
+	a.deskEvents(from, "") // what was before is nobody's probe
 	tree, err := a.Stage.Host.Tree()
 	if err != nil {
 		return nil, a.fault("harness", "list the engine's processes: %v", err)
 	}
-	p := &Probes{a: a, from: from, stop: make(chan struct{}), done: make(chan struct{})}
+	p := &Probes{a: a, asked: map[int]int{}, stop: make(chan struct{}), done: make(chan struct{})}
 	if p.clients, err = a.Stage.ClientsOf(ctx, tree); err != nil {
 		return nil, a.fault("harness", "count the engine's X clients: %v", err)
 	}
 	if p.connections, err = connectionsOf(tree); err != nil {
 		return nil, a.fault("harness", "count the engine's connections: %v", err)
 	}
+	a.probes = p
 	go p.watch(tree)
 	return p, nil
+}
+
+// saw takes an event of the desk as the windows of time are collected, for the log forgets what was collected.
+func (p *Probes) saw(ev desktop.Event) {
+	if ev.Kind.IsRequest() || ev.Kind == desktop.ClientStarted || ev.Kind == desktop.EventsDropped {
+		p.asked[ev.PID]++
+	}
 }
 
 func (p *Probes) watch(tree []process.Entry) {
@@ -84,13 +92,12 @@ func (p *Probes) Stop(ctx context.Context) error {
 	if err != nil {
 		return a.fault("harness", "barrier on the desk's event log: %v", err)
 	}
-	requests := 0
-	for _, ev := range a.Stage.Log.Between(p.from, to) {
-		// A client that was gone before the server could be asked has no process; with nobody else starting clients it counts as the engine's.
-		ours := ev.PID == 0 || slices.ContainsFunc(tree, func(e process.Entry) bool { return e.PID == ev.PID })
-		if ours && (ev.Kind.IsRequest() || ev.Kind == desktop.ClientStarted) {
-			requests++
-		}
+	a.deskEvents(to, "")
+	a.probes = nil
+	// A client that was gone before the server could be asked has no process; with nobody else starting clients it counts as the engine's.
+	requests := p.asked[0]
+	for _, e := range tree {
+		requests += p.asked[e.PID]
 	}
 	a.Fact(evidence.FactNoRequests, clients == 0 && p.clients == 0 && requests == 0, requests+clients, "")
 	a.Fact(evidence.FactNoConnections, p.samples > 0 && p.peak <= p.connections, p.peak-p.connections, "")

@@ -64,6 +64,9 @@ func (a *Attempt) collect(ctx context.Context) error {
 func (a *Attempt) deskEvents(mark desktop.Mark, by evidence.Actor) {
 	actors := map[int]evidence.Actor{} // by process: to find a stranger's, all processes are looked through
 	for _, ev := range a.Stage.Log.Between(a.deskMark, mark) {
+		if a.probes != nil {
+			a.probes.saw(ev)
+		}
 		actor, known := actors[ev.PID]
 		if !known {
 			actor = a.Stage.Actor(ev)
