@@ -22,13 +22,15 @@ func callers() []Mutant {
 	}
 }
 
-// sharedFocus types into the control that was typed into first, as long as that call is under way.
+// sharedFocus types every third text that meets another into the other's control. Each control gets most of its own text so, whichever caller comes
+// first.
 type sharedFocus struct {
 	n next
 
 	mu    sync.Mutex
-	first string
+	under string // the control of a call that is under way
 	busy  int
+	met   int
 }
 
 // Call implements [engine.Engine].
@@ -37,11 +39,14 @@ func (f *sharedFocus) Call(ctx context.Context, op engine.Operation, args json.R
 		return f.n.Call(ctx, op, args)
 	}
 	f.mu.Lock()
-	if f.busy == 0 {
-		f.first = text(args, "ref")
+	own := text(args, "ref")
+	if f.busy > 0 && own != f.under {
+		if f.met++; f.met%3 == 0 {
+			args = with(args, "ref", f.under)
+		}
 	}
+	f.under = own
 	f.busy++
-	args = with(args, "ref", f.first)
 	f.mu.Unlock()
 	defer func() {
 		f.mu.Lock()
