@@ -333,7 +333,7 @@ type Film struct {
 	// LongestStillNS is the longest time without any change of pixels outside the code, while the desk moved.
 	LongestStillNS int64 `json:"longest_still_ns"`
 	// MaxGapNS is the longest time between two captures.
-	MaxGapNS     int64 `json:"max_gap_ns"`
+	MaxGapNS int64 `json:"max_gap_ns"`
 	// MaskedFrames counts the areas of frames that the side file says are black and that were looked at in the film; MasksSolid says that all of them
 	// are.
 	MaskedFrames int  `json:"masked_frames"`
