@@ -34,14 +34,6 @@ func memberOf(ctx context.Context) *member {
 	return m
 }
 
-// stepOf is the name of the step that a context belongs to: its own within a group, else the one that is carried out.
-func (a *Attempt) stepOf(ctx context.Context) string {
-	if m := memberOf(ctx); m != nil {
-		return m.step
-	}
-	return a.step
-}
-
 // runGroup carries out steps that stand beside each other, and repeats those that are to be repeated. Each caller makes its calls one after
 // the other; nothing waits between them. What the steps do to pages and desk is collected when the last has returned.
 func (a *Attempt) runGroup(ctx context.Context, steps []matrix.Step, verbs map[string]Do) error {
