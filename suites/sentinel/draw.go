@@ -1,12 +1,13 @@
 package sentinel
 
 import (
-	"bytes"
 	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/gofont/gomedium"
@@ -88,34 +89,81 @@ func (p picture) head(f faces) *image.RGBA {
 	return img
 }
 
-// sheet paints into old where that has the size.
-func (p picture) sheet(f faces, old *image.RGBA) *image.RGBA {
-	h := max(p.height-headPx-footPx, 1)
-	img := old
-	if size := image.Rect(0, 0, p.width, h); img == nil || img.Rect != size {
-		img = image.NewRGBA(size)
-	}
-	fill(img, img.Bounds(), p.colors.sheet)
-	for y := 18 + linePx; y < h; y += linePx {
-		fill(img, image.Rect(edgePx, y-7, p.width-edgePx, y-6), p.colors.rule)
+// sheet is the paper as it was painted last. The person types all day, and a stroke changes a line or two.
+type sheet struct {
+	img   *image.RGBA
+	lines []string // what each line shows, with its caret
+}
+
+// lineTop is where the band of a line begins; it ends where the next begins, and holds the line's text, its rule and the caret.
+func lineTop(i int) int { return 12 + i*linePx }
+
+// paint brings the sheet up to date and returns the whole rows that it painted.
+func (s *sheet) paint(p picture, f faces) image.Rectangle {
+	size := image.Rect(0, 0, p.width, max(p.height-headPx-footPx, 1))
+	fresh := s.img == nil || s.img.Rect != size
+	if fresh {
+		s.img, s.lines = image.NewRGBA(size), nil
+		fill(s.img, size, p.colors.sheet)
+		for i := 0; lineTop(i) < size.Max.Y; i++ {
+			s.rule(p, i)
+		}
 	}
 	advance, _ := f.text.GlyphAdvance('m')
 	columns := max((p.width-2*edgePx)/max(advance.Ceil(), 1), 1)
-	rows := max((h-18)/linePx, 1)
 	lines := wrap(p.typed, columns)
-	if over := len(lines) - rows; over > 0 {
+	if over := len(lines) - max((size.Max.Y-18)/linePx, 1); over > 0 {
 		lines = lines[over:]
 	}
-	y := 18 + linePx - 12
+	var now []string
 	for i, l := range lines {
-		text(img, f.text, p.colors.ink, edgePx, y+i*linePx, string(l))
+		shows := string(l)
+		if p.focused && i == len(lines)-1 {
+			shows += caret
+		}
+		now = append(now, shows)
 	}
-	last := lines[len(lines)-1]
-	if p.focused {
-		x, base := edgePx+len(last)*advance.Ceil()+1, y+(len(lines)-1)*linePx
-		fill(img, image.Rect(x, base-15, x+2, base+4), p.colors.accent)
+	var painted image.Rectangle
+	for i := range max(len(now), len(s.lines)) {
+		is, was := "", ""
+		if i < len(now) {
+			is = now[i]
+		}
+		if i < len(s.lines) {
+			was = s.lines[i]
+		}
+		if is != was {
+			painted = painted.Union(s.line(p, f, i, is, advance.Ceil()))
+		}
 	}
-	return img
+	s.lines = now
+	if fresh {
+		return size
+	}
+	return painted
+}
+
+// caret ends the line that has it; it is typed by nobody.
+const caret = "\x00"
+
+// line paints the band of one line.
+func (s *sheet) line(p picture, f faces, i int, shows string, advance int) image.Rectangle {
+	band := image.Rect(0, lineTop(i), s.img.Rect.Max.X, lineTop(i+1)).Intersect(s.img.Rect)
+	fill(s.img, band, p.colors.sheet)
+	s.rule(p, i)
+	base := lineTop(i) + 20
+	words, here := strings.CutSuffix(shows, caret)
+	text(s.img, f.text, p.colors.ink, edgePx, base, words)
+	if here {
+		x := edgePx + utf8.RuneCountInString(words)*advance + 1
+		fill(s.img, image.Rect(x, base-15, x+2, base+4), p.colors.accent)
+	}
+	return band
+}
+
+func (s *sheet) rule(p picture, i int) {
+	y := lineTop(i+1) - 1
+	fill(s.img, image.Rect(edgePx, y, p.width-edgePx, y+1), p.colors.rule)
 }
 
 func (p picture) foot(f faces) *image.RGBA {
@@ -152,24 +200,6 @@ func fill(img *image.RGBA, r image.Rectangle, c color.RGBA) {
 func text(img *image.RGBA, face font.Face, c color.RGBA, x, y int, s string) {
 	d := font.Drawer{Dst: img, Src: image.NewUniform(c), Face: face, Dot: fixed.P(x, y)}
 	d.DrawString(s)
-}
-
-// changed is the band of whole rows in which two pictures differ; of another size, or nil, is another picture altogether.
-func changed(before, now *image.RGBA) image.Rectangle {
-	if before == nil || before.Rect != now.Rect {
-		return now.Rect
-	}
-	differs := func(y int) bool {
-		return !bytes.Equal(before.Pix[y*now.Stride:(y+1)*now.Stride], now.Pix[y*now.Stride:(y+1)*now.Stride])
-	}
-	top, bottom := 0, now.Rect.Dy()
-	for top < bottom && !differs(top) {
-		top++
-	}
-	for bottom > top && !differs(bottom-1) {
-		bottom--
-	}
-	return image.Rect(0, top, now.Rect.Dx(), bottom)
 }
 
 // put sends an image in bands that fit a request (ZPixmap, 32 bits a pixel, as depth 24 has).

@@ -34,8 +34,7 @@ type role struct {
 	keys  keymap
 	faces faces
 	pic   picture
-	sheet *image.RGBA // as the server has it; nil is nothing yet
-	spare *image.RGBA // the one before, to paint the next into
+	sheet sheet // as the server has it
 	n     uint64
 	total int
 
@@ -265,7 +264,7 @@ func (r *role) log(e Event) error {
 func (r *role) drain(ctx context.Context) error {
 	for _, ev := range r.c.Take() {
 		if ev.Kind == 12 { // Expose: nothing that happened to us, only something to paint, and whole
-			r.stale, r.sheet = true, nil
+			r.stale, r.sheet = true, sheet{}
 			continue
 		}
 		e := r.decode(ev)
@@ -311,21 +310,18 @@ func (r *role) drain(ctx context.Context) error {
 }
 
 // paint draws the head always, the sheet and foot when they changed.
-func (r *role) paint(sheet, all bool) error {
-	if err := put(r.c, r.win, r.gc, image.Point{}, r.pic.head(r.faces)); err != nil || !sheet && !all {
+func (r *role) paint(paper, all bool) error {
+	if err := put(r.c, r.win, r.gc, image.Point{}, r.pic.head(r.faces)); err != nil || !paper && !all {
 		return err
 	}
-	// A stroke changes a line or two; the server has the others.
-	fresh, before := r.pic.sheet(r.faces, r.spare), r.sheet
 	if all {
-		before = nil
+		r.sheet = sheet{}
 	}
-	if part := changed(before, fresh); !part.Empty() {
-		if err := put(r.c, r.win, r.gc, image.Pt(0, headPx+part.Min.Y), fresh.SubImage(part).(*image.RGBA)); err != nil {
+	if part := r.sheet.paint(r.pic, r.faces); !part.Empty() {
+		if err := put(r.c, r.win, r.gc, image.Pt(0, headPx+part.Min.Y), r.sheet.img.SubImage(part).(*image.RGBA)); err != nil {
 			return err
 		}
 	}
-	r.sheet, r.spare = fresh, r.sheet
 	return put(r.c, r.win, r.gc, image.Pt(0, r.pic.height-footPx), r.pic.foot(r.faces))
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"image"
 	"image/color"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,10 +64,10 @@ func TestPicture_shows_what_was_typed(t *testing.T) {
 	f, err := loadFaces()
 	g.Expect(err).NotTo(HaveOccurred())
 	p := picture{width: 400, height: 300, heading: "H", colors: paper, now: time.Unix(0, 0)}
-	var old *image.RGBA
+	var page sheet
 	ink := func() (n int) {
-		img := p.sheet(f, old)
-		old = img
+		page.paint(p, f)
+		img := page.img
 		for i := 0; i < len(img.Pix); i += 4 {
 			if (color.RGBA{img.Pix[i], img.Pix[i+1], img.Pix[i+2], img.Pix[i+3]}) == paper.ink {
 				n++
@@ -84,7 +85,7 @@ func TestPicture_shows_what_was_typed(t *testing.T) {
 	p.beat++
 	g.Expect(p.head(f).Pix).NotTo(Equal(before.Pix), "the beat is seen")
 	p.width, p.height = 60, headPx+footPx+20 // smallest
-	p.sheet(f, nil)
+	page.paint(p, f)
 	g.Expect(wrap([]rune("abc\nde"), 2)).To(Equal([][]rune{[]rune("ab"), []rune("c"), []rune("de")}))
 }
 
@@ -107,13 +108,38 @@ func TestDrawn_is_what_the_face_draws(t *testing.T) {
 	g.Expect(bytes.Equal(line(f.title), want)).To(BeFalse(), "another face is another picture")
 }
 
-// Only the rows that differ are sent again; a picture of another size is sent whole, and one that is the same not at all.
-func TestChanged(t *testing.T) {
+// A sheet that is painted stroke by stroke looks as one that is painted at once, and only the lines that changed are painted.
+func TestSheet_strokes_add_up(t *testing.T) {
 	g := NewWithT(t)
-	before, now := image.NewRGBA(image.Rect(0, 0, 8, 20)), image.NewRGBA(image.Rect(0, 0, 8, 20))
-	g.Expect(changed(before, now).Empty()).To(BeTrue())
-	now.Pix[now.PixOffset(3, 5)], now.Pix[now.PixOffset(7, 9)] = 1, 1
-	g.Expect(changed(before, now)).To(Equal(image.Rect(0, 5, 8, 10)))
-	g.Expect(changed(nil, now)).To(Equal(now.Rect))
-	g.Expect(changed(image.NewRGBA(image.Rect(0, 0, 8, 19)), now)).To(Equal(now.Rect))
+	f, err := loadFaces()
+	g.Expect(err).NotTo(HaveOccurred())
+	p := picture{width: 400, height: 300, colors: paper, focused: true}
+	var kept sheet
+	same := func() {
+		t.Helper()
+		var once sheet
+		once.paint(p, f)
+		g.Expect(bytes.Equal(kept.img.Pix, once.img.Pix)).To(BeTrue())
+	}
+	g.Expect(kept.paint(p, f)).To(Equal(kept.img.Rect), "the first time all of it")
+	same()
+	g.Expect(kept.paint(p, f).Empty()).To(BeTrue(), "nothing changed")
+	for _, r := range strings.Repeat("The quick\nbrown fox jumps over the lazy dog and on to the next line. ", 12) {
+		p.typed = append(p.typed, r)
+		part := kept.paint(p, f)
+		g.Expect(part.Empty()).To(BeFalse())
+		if len(kept.lines) < 3 {
+			g.Expect(part.Dy()).To(BeNumerically("<=", 2*linePx), "a line, and the next when the caret goes there")
+		}
+		same()
+	}
+	p.typed = p.typed[:4]
+	kept.paint(p, f)
+	same()
+	p.focused = false
+	g.Expect(kept.paint(p, f)).To(Equal(image.Rect(0, lineTop(0), 400, lineTop(1))))
+	same()
+	p.width = 300
+	g.Expect(kept.paint(p, f)).To(Equal(kept.img.Rect), "another size is another sheet")
+	same()
 }
