@@ -135,16 +135,28 @@ func begin(t *testing.T, change func(*exec.Cmd), args ...string) *acts {
 // ours are the names under which a desk puts things into memory-backed and temporary directories.
 var ours = regexp.MustCompile(`/(?:dev/shm|tmp|run)/(?:[^\s:=,\x00]*/)?(?:home|seat|bin|scratch)-[0-9]+`)
 
-// watch looks at the process tree until it is gone, and notes what belongs to it.
+var display = regexp.MustCompile(`(?m)^DISPLAY=:(\d+)$`)
+
+// watch looks at the process tree until it is gone, and notes what belongs to it: of a young process at each look, for it may become another
+// program, and then once a second, for to look at all of all took half of a core.
 func (a *acts) watch(root int) {
 	defer close(a.watched)
 	tick := time.NewTicker(30 * time.Millisecond)
 	defer tick.Stop()
+	type looks struct {
+		n    int
+		last time.Time
+	}
+	looked := map[process.Identity]looks{}
 	for {
 		tree, err := process.Tree(root)
 		if err == nil {
 			for _, e := range tree {
-				a.note(e.Identity)
+				l := looked[e.Identity]
+				if l.n < 5 || time.Since(l.last) > time.Second {
+					a.note(e.Identity)
+					looked[e.Identity] = looks{l.n + 1, time.Now()}
+				}
 			}
 		}
 		select {
@@ -167,7 +179,7 @@ func (a *acts) note(id process.Identity) {
 		}
 	}
 	found := ours.FindAllString(text, -1)
-	if m := regexp.MustCompile(`(?m)^DISPLAY=:(\d+)$`).FindStringSubmatch(text); m != nil && strings.Contains(text, "XAUTHORITY=/dev/shm/") {
+	if m := display.FindStringSubmatch(text); m != nil && strings.Contains(text, "XAUTHORITY=/dev/shm/") {
 		found = append(found, "/tmp/.X11-unix/X"+m[1], "/tmp/.X"+m[1]+"-lock")
 	}
 	a.mu.Lock()

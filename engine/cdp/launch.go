@@ -76,6 +76,8 @@ func New(cfg Config) *Adapter { return &Adapter{cfg: cfg} }
 //	--no-first-run, --no-default-browser-check, --hide-crash-restore-bubble
 //	                                          no window or bubble of the browser's own over the person's windows
 //	--password-store=basic                    no keyring dialog
+//	--disable-background-networking, --disable-component-update
+//	                                          a browser that works for an engine talks to nobody of its own accord: no update, no field trial
 //	about:blank                               one window with one inert visible tab
 func arguments(profile string) []string {
 	return []string{
@@ -86,6 +88,8 @@ func arguments(profile string) []string {
 		"--no-default-browser-check",
 		"--hide-crash-restore-bubble",
 		"--password-store=basic",
+		"--disable-background-networking",
+		"--disable-component-update",
 		"about:blank",
 	}
 }
