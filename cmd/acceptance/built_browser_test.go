@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/onsi/gomega"
 
+	"github.com/engine-acceptance/acceptance/matrix"
 	"github.com/engine-acceptance/acceptance/suites/process"
 )
 
@@ -281,10 +283,16 @@ func (a *acts) endWithin(budget time.Duration) int {
 	return a.cmd.ProcessState.ExitCode()
 }
 
+// placeOf is where a bundle has a row that ran as we do: as an ordinary user the environment is another one.
+func placeOf(row string) string {
+	here := environmentOf(&matrix.EngineFile{Environments: []matrix.EnvironmentID{"x11", "x11-user"}})
+	return path.Join("rows", "chromium", string(here), row, "attempt-1")
+}
+
 // inStep waits until the observations of a row speak of a step, which is when that step is over, and a browser of the engine runs.
 func (a *acts) inStep(bundle, row, step string) (browser process.Identity) {
 	a.t.Helper()
-	observations := filepath.Join(bundle, "rows", "chromium", "x11", row, "attempt-1", "observations.jsonl")
+	observations := filepath.Join(bundle, filepath.FromSlash(placeOf(row)), "observations.jsonl")
 	gomega.NewWithT(a.t).Eventually(func(g gomega.Gomega) {
 		select {
 		case <-a.ended:

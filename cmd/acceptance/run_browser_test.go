@@ -41,7 +41,7 @@ func TestRun_three_rows_signed_verified_and_explained(t *testing.T) {
 	for _, name := range []string{"plan.json", "provenance.json", "log.jsonl", "manifest.json", "statement.intoto.jsonl", "junit.xml", "summary.md", "report/index.html"} {
 		g.Expect(filepath.Join(bundle, name)).To(gomega.BeARegularFile())
 	}
-	row := filepath.Join(bundle, "rows", "chromium", "x11", "exact-one-window", "attempt-1")
+	row := filepath.Join(bundle, filepath.FromSlash(placeOf("exact-one-window")))
 	for _, name := range []string{"row.json", "observations.jsonl", "journal.jsonl", "desktop.jsonl", "trajectory.jsonl", "protocol.jsonl", "before.png", "after.png", "film.mp4", "frames.jsonl", "verdict.json"} {
 		g.Expect(filepath.Join(row, name)).To(gomega.BeARegularFile())
 	}
@@ -81,8 +81,8 @@ func TestRun_three_rows_signed_verified_and_explained(t *testing.T) {
 		g.Expect(call(t, static, "verify", "--signer", filepath.Join(other, "signer.pem"), bundle).code).To(gomega.Equal(exitRejected))
 	})
 	for _, name := range []string{
-		"plan.json", "report/index.html", "rows/chromium/x11/exact-one-window/attempt-1/film.mp4", "rows/chromium/x11/exact-one-window/attempt-1/observations.jsonl",
-		"rows/chromium/x11/type-insert[state=covered]/attempt-1/desktop.jsonl",
+		"plan.json", "report/index.html", placeOf("exact-one-window") + "/film.mp4", placeOf("exact-one-window") + "/observations.jsonl",
+		placeOf("type-insert[state=covered]") + "/desktop.jsonl",
 	} {
 		t.Run("one_bit_of_"+filepath.Base(name), func(t *testing.T) {
 			g := gomega.NewWithT(t)
