@@ -51,7 +51,15 @@ func program(ctx context.Context, name, pkg, command string, version ...string) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, version...).Output()
+	// In a home of its own: openbox writes a log and Chromium a cache, also when only their version is asked for.
+	home, err := os.MkdirTemp("", "acceptance-version-")
+	if err != nil {
+		return need{Name: name, Problem: err.Error(), Fix: "make room for temporary files, or name another folder in TMPDIR"}
+	}
+	defer os.RemoveAll(home)
+	cmd := exec.CommandContext(ctx, path, version...)
+	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home, "XDG_STATE_HOME="+home)
+	out, err := cmd.Output()
 	if err != nil {
 		return need{Name: name, Problem: fmt.Sprintf("%s %s: %v", command, version[0], err), Fix: install(pkg)}
 	}

@@ -21,10 +21,11 @@ import (
 const usage = `acceptance decides, with proof, whether a browser engine may be called supported
 
 usage:
-  acceptance run     [--engine NAME] [--rows GLOBS] [--out DIR] [--key FILE] [--json]   carry the plan out, write a bundle
+  acceptance run     [--engine NAME] [--rows GLOBS] [--out DIR] [--key FILE] [--ledger FILE] [--json]
+                                                                                        carry the plan out, write a bundle
   acceptance plan    [--engine NAME] [--rows GLOBS] [--json]                            print what would be run, and what has no rows
   acceptance verify  [--signer FILE] [--json] BUNDLE                                    check a bundle from its bytes alone
-  acceptance gate    [--policy NAME] [--signer FILE] [--kills FILE] [--baseline DIR] [--json] BUNDLE
+  acceptance gate    [--policy NAME] [--signer FILE] [--ledger FILE] [--kills FILE] [--baseline DIR] [--waiver FILE] [--json] BUNDLE
                                                                                         decide whether a bundle meets a policy
   acceptance report  BUNDLE                                                             say where the report is, and its decision
   acceptance why     [--json] BUNDLE ROW                                                explain one row

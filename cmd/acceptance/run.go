@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +19,7 @@ import (
 	"github.com/engine-acceptance/acceptance/engine/cdp"
 	"github.com/engine-acceptance/acceptance/evidence"
 	"github.com/engine-acceptance/acceptance/evidence/bundle"
+	"github.com/engine-acceptance/acceptance/evidence/ledger"
 	"github.com/engine-acceptance/acceptance/evidence/provenance"
 	"github.com/engine-acceptance/acceptance/evidence/statement"
 	"github.com/engine-acceptance/acceptance/matrix"
@@ -80,6 +84,7 @@ func runCommand(ctx context.Context, args []string, std streams) int {
 	rows := f.list("rows", "globs over rows and requirements, comma-separated")
 	out := f.text("out", "", "folder of the bundle")
 	key := f.text("key", "", "signing key, PKCS#8 PEM")
+	runs := f.text("ledger", "", "ledger that a run of the whole plan is added to, whatever it ends with: gate --ledger reads it")
 	asJSON := f.is("json", "print the result as JSON")
 	// Not for people: make bench measures rows with and without film. Without one, no row can pass (film_missing).
 	withoutFilm := f.is("no-film-for-bench", "measure rows without film; none of them can pass")
@@ -89,6 +94,10 @@ func runCommand(ctx context.Context, args []string, std streams) int {
 	}
 	m, plan, ok := loadPlan(std, request{*engineName, *rows})
 	if !ok {
+		return exitUsage
+	}
+	if err := recordable(*runs, *plan); err != nil {
+		std.say("run: %v", err)
 		return exitUsage
 	}
 	cfg, code := runConfig(*plan, plan.Engine, *key, std)
@@ -130,7 +139,48 @@ func runCommand(ctx context.Context, args []string, std streams) int {
 		// Every part of the run says in its own words that it was told to stop; once is enough.
 		err = fmt.Errorf("%w: what is there verifies as incomplete", errInterrupted)
 	}
-	return finishRun(std, cfg, result, err, *asJSON)
+	code = finishRun(std, cfg, result, err, *asJSON)
+	if err := record(ctx, *runs, cfg, result, code); err != nil {
+		std.say("run: %v", err)
+		return exitCannotJudge
+	}
+	return code
+}
+
+// recordable says why a run of a plan cannot be added to a ledger, before it is carried out.
+func recordable(path string, plan matrix.Plan) error {
+	if path == "" {
+		return nil
+	}
+	if plan.Subset {
+		return errors.New("--ledger lists runs of the whole plan: leave --rows out")
+	}
+	l, err := ledger.Read(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case len(l.Problems) > 0:
+		return fmt.Errorf("ledger %s: line %d: %s; nothing is added to what cannot be believed", path, l.Problems[0].Line, l.Problems[0].What)
+	}
+	return nil
+}
+
+// record adds a complete run to a ledger.
+func record(ctx context.Context, path string, cfg campaign.Config, r campaign.Result, code int) error {
+	if path == "" || !r.Finished {
+		return nil
+	}
+	raw, err := os.ReadFile(filepath.Join(cfg.Dir, bundle.ManifestFile))
+	if err != nil {
+		return fmt.Errorf("read the manifest for the ledger: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	_, err = ledger.Append(ctx, path, ledger.Entry{Commit: r.Provenance.Repository.Commit, Subject: r.Provenance.Engine.SubjectCommit, Manifest: hex.EncodeToString(sum[:]),
+		Plan: cfg.Plan.Digest, Engine: cfg.Plan.Engine, Product: string(cfg.Plan.Product), Environment: string(cfg.Plan.Environment), ExitCode: code,
+		Wall: time.Now().UTC().Format(time.RFC3339)})
+	return err
 }
 
 // errInterrupted says that somebody stopped the run.

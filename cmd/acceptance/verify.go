@@ -49,6 +49,8 @@ func verifyCommand(ctx context.Context, args []string, std streams) int {
 	case report.SignatureWhole:
 		fmt.Fprintf(std.out, "signer    %s, NOT checked: no byte of the signature was changed, but whose key made it is not known; name it with --signer, or compare the manifest's digest %s\n",
 			report.Signer, report.Manifest)
+	case report.Manifest == "":
+		fmt.Fprintln(std.out, "signer    none: the run was cut before it closed its bundle")
 	default:
 		fmt.Fprintf(std.out, "signer    %s, not checked: compare the manifest's digest %s with one from elsewhere\n", report.Signer, report.Manifest)
 	}
