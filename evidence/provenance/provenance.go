@@ -213,6 +213,9 @@ func Collect(ctx context.Context, in Input) (Provenance, error) {
 	return p, nil
 }
 
+// On fills in what is only known once the desk stands: uids, posture and display. All else stays as it was collected.
+func (p *Provenance) On(in Input) { p.System = system(in, newScrubber(in.Roles)) }
+
 func system(in Input, scrub *scrubber) System {
 	s := System{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), UID: os.Getuid(), Engine: in.EngineUID, Browser: in.BrowserUID,
 		Sandbox: scrub.word(in.SandboxPosture), Display: map[string]string{}, Environment: []string{}}

@@ -95,10 +95,17 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if err != nil {
 		return r, fmt.Errorf("read the working tree: %w", err)
 	}
-	c := &conductor{cfg: cfg, w: w, r: &r, rows: map[matrix.RowID]matrix.Contract{}}
+	c := &conductor{cfg: cfg, w: w, r: &r, rows: map[matrix.RowID]matrix.Contract{}, collected: make(chan collected, 1)}
 	for _, row := range cfg.Plan.Rows {
 		c.rows[row.ID] = row
 	}
+	// Digests of programs take a second of a core, which is idle while the desk is built.
+	collecting, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		p, err := provenance.Collect(collecting, c.input())
+		c.collected <- collected{p, err}
+	}()
 	if err := c.conduct(ctx, or(repo.Commit, NoCommit)); err != nil {
 		return r, err
 	}
@@ -146,9 +153,16 @@ type conductor struct {
 	rows map[matrix.RowID]matrix.Contract
 
 	// mu orders the events of several workers: bundle, result and progress are touched under it only.
-	mu      sync.Mutex
-	proved  bool
-	logging sync.Mutex
+	mu        sync.Mutex
+	proved    bool
+	logging   sync.Mutex
+	collected chan collected // holds one
+}
+
+// collected is provenance but for the desk.
+type collected struct {
+	p   provenance.Provenance
+	err error
 }
 
 // maxLine bounds one line of a worker, in bytes.
@@ -400,7 +414,18 @@ func (c *conductor) judge(e worker.Event) (evidence.Verdict, error) {
 	return v, c.w.Verdict(row, 1, v)
 }
 
-// provenance is collected when the stage stands: what the desk measured of itself belongs to it.
+// input is what is known of a run before its desk stands.
+func (c *conductor) input() provenance.Input {
+	in := provenance.Input{Repository: or(c.cfg.Repository, "."), Browsers: c.cfg.Browsers, EngineUID: -1, BrowserUID: -1, SandboxPosture: "on",
+		Engine: provenance.EngineInput{Name: c.cfg.EngineName, Argv: append([]string{"engine"}, c.cfg.Engine.Args...)},
+		Roles:  map[string]string{c.cfg.Binary: "harness"}}
+	if c.cfg.Engine.Path != c.cfg.Binary {
+		in.Engine.Path = c.cfg.Engine.Path
+	}
+	return in
+}
+
+// provenance is written when the stage stands: what the desk measured of itself belongs to it.
 func (c *conductor) provenance(ctx context.Context, e worker.Event) error {
 	if e.Desk == nil {
 		return fmt.Errorf("%w: its stage has no desk", ErrWorker)
@@ -409,22 +434,24 @@ func (c *conductor) provenance(ctx context.Context, e worker.Event) error {
 		return nil // the desks of a run differ in display number and uid, and in kind, which each row names and proves
 	}
 	c.proved = true
+	var got collected
+	select {
+	case got = <-c.collected:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if got.err != nil {
+		return got.err
+	}
 	d := e.Desk
-	in := provenance.Input{Repository: or(c.cfg.Repository, "."), Browsers: c.cfg.Browsers, EngineUID: d.UID, BrowserUID: d.UID, SandboxPosture: "on",
-		Engine: provenance.EngineInput{Name: c.cfg.EngineName, Argv: append([]string{"engine"}, c.cfg.Engine.Args...)},
-		Roles:  map[string]string{c.cfg.Binary: "harness"},
-		Display: map[string]string{"server": d.ServerVendor + " " + d.ServerVersion, "screen": strconv.Itoa(d.WidthPx) + "x" + strconv.Itoa(d.HeightPx) + "x" + strconv.Itoa(d.Depth),
-			"window_manager": d.ManagerName + " " + d.ManagerVersion, "window_manager_config": d.ManagerConfig, "window_manager_config_digest": d.ManagerConfigDigest,
-			"desks": c.kinds(), "uid_posture": string(d.Posture), "homes": d.Homes, "person_injects_with": e.Person}}
-	if c.cfg.Engine.Path != c.cfg.Binary {
-		in.Engine.Path = c.cfg.Engine.Path
-	}
-	p, err := provenance.Collect(ctx, in)
-	if err != nil {
-		return err
-	}
-	c.r.Provenance = p
-	return c.w.Provenance(p)
+	in := c.input()
+	in.EngineUID, in.BrowserUID = d.UID, d.UID
+	in.Display = map[string]string{"server": d.ServerVendor + " " + d.ServerVersion, "screen": strconv.Itoa(d.WidthPx) + "x" + strconv.Itoa(d.HeightPx) + "x" + strconv.Itoa(d.Depth),
+		"window_manager": d.ManagerName + " " + d.ManagerVersion, "window_manager_config": d.ManagerConfig, "window_manager_config_digest": d.ManagerConfigDigest,
+		"desks": c.kinds(), "uid_posture": string(d.Posture), "homes": d.Homes, "person_injects_with": e.Person}
+	got.p.On(in)
+	c.r.Provenance = got.p
+	return c.w.Provenance(got.p)
 }
 
 // kinds names the kinds of desk that the plan asks for.
