@@ -384,9 +384,6 @@ func (a *Attempt) frames(ctx context.Context) ([]xwire.Rect, error) {
 
 // baselineProof proves that the row starts from where it should: the person's window has the focus and lies above.
 func (a *Attempt) baselineProof(ctx context.Context) error {
-	if err := a.Stage.Rested(ctx); err != nil {
-		return a.fault("harness", "wait for the desk to rest: %v", err)
-	}
 	now, err := a.Stage.Log.Snapshot(ctx)
 	if err != nil {
 		return a.fault("harness", "read the desk's state: %v", err)

@@ -342,5 +342,28 @@ func (r *role) changeWorkspace(ctx context.Context) error {
 		return fmt.Errorf("window manager has workspaces %v, at %v; want two or more", count, now)
 	}
 	desktop := r.atoms["_NET_CURRENT_DESKTOP"]
-	return errors.Join(r.c.Send(r.c.ToManager(r.c.Root, desktop, (now[0]+1)%count[0])), r.settle(ctx), r.c.Send(r.c.ToManager(r.c.Root, desktop, now[0])), r.settle(ctx))
+	err = errors.Join(r.c.Send(r.c.ToManager(r.c.Root, desktop, (now[0]+1)%count[0])), r.settle(ctx), r.c.Send(r.c.ToManager(r.c.Root, desktop, now[0])), r.settle(ctx))
+	if err != nil {
+		return err
+	}
+	return r.clearPopups(ctx)
+}
+
+// clearPopups takes away what the window manager shows for a while because of what was just done: openbox the name of the workspace, for 875 ms, over
+// the person's window. It takes it away once more itself, to no effect.
+func (r *role) clearPopups(ctx context.Context) error {
+	check, err := r.c.Words(ctx, r.c.Root, "_NET_SUPPORTING_WM_CHECK")
+	if err != nil || len(check) != 1 {
+		return err
+	}
+	popups, err := r.c.Popups(ctx, check[0])
+	if err != nil {
+		return err
+	}
+	for _, w := range popups {
+		if err := r.c.Send(xwire.Req(10, 0).U32(w)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -11,7 +11,7 @@ import (
 type baseline struct {
 	focus              uint32
 	active             []uint32
-	order              []uint32 // mapped children of the root, bottom first, without popups of the window manager's own, which come and go in its time
+	order              []uint32 // mapped children of the root, bottom first
 	pointerX, pointerY int
 	buttons            uint16
 	clipboard, primary uint32
@@ -28,24 +28,11 @@ func (r *role) baseline(ctx context.Context, victim uint32) (b baseline, err err
 	if b.active, err = c.Words(ctx, c.Root, "_NET_ACTIVE_WINDOW"); err != nil {
 		return b, err
 	}
-	check, err := c.Words(ctx, c.Root, "_NET_SUPPORTING_WM_CHECK")
-	if err != nil {
-		return b, err
-	}
-	var popups []uint32
-	if len(check) == 1 {
-		if popups, err = c.Popups(ctx, check[0]); err != nil {
-			return b, err
-		}
-	}
 	_, all, err := c.Children(ctx, c.Root)
 	if err != nil {
 		return b, err
 	}
 	for _, w := range all {
-		if slices.Contains(popups, w) {
-			continue
-		}
 		if see, err := c.Viewable(ctx, w); err == nil && see {
 			b.order = append(b.order, w)
 		}

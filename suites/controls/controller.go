@@ -59,8 +59,7 @@ func (c *Controls) Commit(ctx context.Context, victim uint32) (Result, error) {
 	return r, err
 }
 
-// CommitOnce commits and undoes every kind of KindsOnce; it may take some hundred ms, and the window manager may go on showing
-// the name of a workspace for a while after (openbox: 875 ms).
+// CommitOnce commits and undoes every kind of KindsOnce; it may take some hundred ms.
 func (c *Controls) CommitOnce(ctx context.Context, victim uint32) (Result, error) {
 	var r Result
 	err := c.caller.Ask(ctx, "once", victim, &r)

@@ -85,8 +85,6 @@ type Stage struct {
 	mu      sync.Mutex
 	decoys  []*decoy
 	manager int
-	// check is the window by which the window manager announces itself.
-	check uint32
 	// composer is the compositor's process, 0 where there is none: it is a part of the window manager.
 	composer int
 	browsers map[int]bool
@@ -173,8 +171,7 @@ func (s *Stage) seat(ctx context.Context, cfg Config) error {
 	if err != nil || len(check) == 0 {
 		return errors.Join(err, errors.New("no window manager announces itself"))
 	}
-	s.check = check[0]
-	if s.manager, err = s.clientPID(ctx, s.check); err != nil {
+	if s.manager, err = s.clientPID(ctx, check[0]); err != nil {
 		return fmt.Errorf("find the window manager's process: %w", err)
 	}
 	if s.composer, err = s.findComposer(ctx); err != nil {
@@ -187,27 +184,6 @@ func (s *Stage) seat(ctx context.Context, cfg Config) error {
 		s.Controls.Process().Identity().PID, os.Getpid())
 	_, err = s.Sentinel.Raise(ctx)
 	return err
-}
-
-// popupBudget bounds how long a window manager may show a popup of its own.
-const popupBudget = 5 * time.Second
-
-// Rested waits until the window manager shows no popup of its own, such as the name of the workspace that the controls came back to. It belongs
-// before the background phase; what else begins a row need not wait for it.
-func (s *Stage) Rested(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, popupBudget)
-	defer cancel()
-	for {
-		popups, err := s.x.Popups(ctx, s.check)
-		if err != nil || len(popups) == 0 {
-			return err
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("the window manager goes on showing popups 0x%x: %w", popups, ctx.Err())
-		}
-	}
 }
 
 // commitOnce shows the guards the violations that one desk is shown once.
