@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/engine-acceptance/acceptance/engine/cdp"
+	"github.com/engine-acceptance/acceptance/evidence/provenance"
 )
 
 // need is one thing that a run needs of the machine.
@@ -49,22 +50,11 @@ func program(ctx context.Context, name, pkg, command string, version ...string) 
 	if len(version) == 0 {
 		return need{Name: name, Found: path}
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	// In a home of its own: openbox writes a log and Chromium a cache, also when only their version is asked for.
-	home, err := os.MkdirTemp("", "acceptance-version-")
+	found, err := provenance.AskVersion(ctx, path, 10*time.Second, version...)
 	if err != nil {
-		return need{Name: name, Problem: err.Error(), Fix: "make room for temporary files, or name another folder in TMPDIR"}
+		return need{Name: name, Problem: fmt.Sprintf("%s %v", command, err), Fix: install(pkg)}
 	}
-	defer os.RemoveAll(home)
-	cmd := exec.CommandContext(ctx, path, version...)
-	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home, "XDG_STATE_HOME="+home)
-	out, err := cmd.Output()
-	if err != nil {
-		return need{Name: name, Problem: fmt.Sprintf("%s %s: %v", command, version[0], err), Fix: install(pkg)}
-	}
-	first, _, _ := strings.Cut(string(out), "\n")
-	return need{Name: name, Found: strings.TrimSpace(first)}
+	return need{Name: name, Found: found}
 }
 
 // accessibility is the service that the session bus starts an accessibility bus with: what is done to the person's applications over it must be seen.

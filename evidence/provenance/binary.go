@@ -127,7 +127,7 @@ func browser(ctx context.Context, in BrowserInput, timeout time.Duration, scrub 
 		if in.Path != "" {
 			path = in.Path
 		}
-		version, err := askVersion(ctx, path, timeout)
+		version, err := AskVersion(ctx, path, timeout, "--version")
 		if err != nil {
 			return b, err
 		}
@@ -147,8 +147,9 @@ func script(path string) bool {
 	return err == nil && string(head[:]) == "#!"
 }
 
-// askVersion runs `path --version` with an allow-listed environment, in a home of its own, in its own process group, for at most timeout.
-func askVersion(ctx context.Context, path string, timeout time.Duration) (string, error) {
+// AskVersion runs a program with the arguments that have it print its version, and returns the first line: with an allow-listed environment, in a
+// home of its own (openbox writes a log and Chromium a cache, also for that), in its own process group, for at most timeout; 0 is 10 s.
+func AskVersion(ctx context.Context, path string, timeout time.Duration, args ...string) (string, error) {
 	if timeout <= 0 {
 		timeout = 10 * time.Second
 	}
@@ -159,7 +160,7 @@ func askVersion(ctx context.Context, path string, timeout time.Duration) (string
 		return "", err
 	}
 	defer os.RemoveAll(home)
-	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = []string{"HOME=" + home, "XDG_CONFIG_HOME=" + home, "XDG_CACHE_HOME=" + home, "XDG_RUNTIME_DIR=" + home, "LANG=C.UTF-8", "PATH=" + os.Getenv("PATH")}
 	cmd.Dir = home
 	out := &head{max: 4 << 10}
@@ -167,11 +168,11 @@ func askVersion(ctx context.Context, path string, timeout time.Duration) (string
 	ownGroup(cmd)
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("--version: %w", err)
+		return "", fmt.Errorf("%s: %w", strings.Join(args, " "), err)
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(string(out.b)), "\n")
 	if line == "" {
-		return "", errors.New("--version printed nothing")
+		return "", fmt.Errorf("%s printed nothing", strings.Join(args, " "))
 	}
 	return strings.TrimSpace(line), nil
 }
