@@ -6,6 +6,7 @@
 package suites
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -41,14 +42,14 @@ type runner struct{ failed bool }
 // Fail implements ginkgo.GinkgoTestingT.
 func (r *runner) Fail() { r.failed = true }
 
-// Run builds one spec a row and runs them once, in the order of rows, but with those that share a browser at the end, so that it is launched
-// once. Ginkgo allows one run a process. It reports whether every spec passed.
+// Run builds one spec a row and runs them once: first rows with a browser of their own, in their order, then those that share one, so that it
+// is launched once, and of these the ones that begin from the same desk together, so that it need not be arranged anew. Ginkgo allows one run a process. It reports whether every spec passed.
 //
 // While a row's film is decoded and its evidence scanned, the next row has the desk already: a spec waits for the verdict on its own row.
 func Run(ctx context.Context, rows []matrix.Contract, perform Perform) bool {
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	rows = slices.Clone(rows)
-	slices.SortStableFunc(rows, func(a, b matrix.Contract) int { return shares(a) - shares(b) })
+	slices.SortStableFunc(rows, func(a, b matrix.Contract) int { return cmp.Or(shares(a)-shares(b), likeness(a, b)) })
 	verdicts := ahead(ctx, rows, perform)
 	_ = ginkgo.Describe("acceptance", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
 		for i, c := range rows {
@@ -99,6 +100,22 @@ func shares(c matrix.Contract) int {
 		return 1
 	}
 	return 0
+}
+
+// likeness orders rows that share a browser by what the row before leaves as the next one wants it: where the person's window lies, and how
+// many tabs the browser has.
+func likeness(a, b matrix.Contract) int {
+	if shares(a) == 0 || shares(b) == 0 {
+		return 0
+	}
+	return cmp.Or(cmp.Compare(a.Desk.Person, b.Desk.Person), tabs(a)-tabs(b))
+}
+
+func tabs(c matrix.Contract) int {
+	if len(c.Desk.Windows) == 0 {
+		return 0
+	}
+	return len(c.Desk.Windows[0].Tabs)
 }
 
 // name reads "claim: title [row]".

@@ -71,8 +71,9 @@ type Attempt struct {
 	// phase is the desk's phase; steps is true once the arrangement is over, so that page events count as the row's own.
 	phase evidence.Phase
 	steps bool
-	// step is the name of the step being carried out, or the last one.
+	// step is the name of the step being carried out, or the last one; next is the step that follows it, or nil.
 	step     string
+	next     *matrix.Step
 	inFlight bool
 
 	deskMark    desktop.Mark
@@ -260,6 +261,10 @@ func (a *Attempt) Run(ctx context.Context, verbs map[string]Do) {
 			}
 		}
 		s := steps[0]
+		a.next = nil
+		if len(rest) > 0 {
+			a.next = &rest[0]
+		}
 		if len(steps) > 1 || s.Calls() > 1 {
 			if err := a.runGroup(ctx, steps, verbs); err != nil {
 				return

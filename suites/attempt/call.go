@@ -47,24 +47,40 @@ func (a *Attempt) Call(ctx context.Context, op engine.Operation, args map[string
 	a.inFlight = true
 	raw, result := a.dispatch(ctx, op, body, call)
 	a.text.trajectory(a.step, op, body, raw, call.Carrier, call)
-	closing := a.closeWindow
-	if !a.steps && op != engine.OpPrepare {
+	closing, open := a.closeWindow, false
+	switch {
+	case !a.steps && op != engine.OpPrepare:
 		// While the desk is being arranged nothing is judged call by call: what a call did to the desk is collected with the next ones.
 		closing = a.closeQuickly
+	case op == engine.OpState && !refusable && a.readsOn():
+		closing, open = a.closeQuickly, true
 	}
 	closeErr := closing(ctx)
 	call.ClosedNS = stage.Mono()
-	a.inFlight = false
+	a.inFlight = open // until the next call's window is closed
 	a.observe(evidence.Observation{Kind: evidence.KindCall, Call: call})
 	if closeErr != nil {
 		return result, closeErr
 	}
 	if refusable && result != nil && result.Status == engine.StatusRefused {
-		if err := a.unchanged(ctx, before); err != nil {
+		if err := a.unchanged(ctx, before, call.ReplyNS); err != nil {
 			return result, err
 		}
 	}
 	return result, nil
+}
+
+// readsOn reports whether the step that follows this one is a call that reads or acts, at once and not to be refused. The window of time of a call that reads
+// is then closed with that call's: nobody has to say which of the two the desk's unrest came from, for both are charged with it.
+func (a *Attempt) readsOn() bool {
+	if a.next == nil || a.expectsRefusal(a.next.Name) {
+		return false
+	}
+	switch a.next.Verb {
+	case "bind", "snapshot", "click", "type", "navigate":
+		return true
+	}
+	return false
 }
 
 // newCall is the observation of a call that is about to be made.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/engine-acceptance/acceptance/evidence"
+	"github.com/engine-acceptance/acceptance/fixtures"
 	"github.com/engine-acceptance/acceptance/matrix"
 	"github.com/engine-acceptance/acceptance/recorder/desktop"
 	"github.com/engine-acceptance/acceptance/redaction"
@@ -80,13 +81,16 @@ func (a *Attempt) reviveEngine(ctx context.Context) {
 }
 
 // leave ends what the row began: its session and browser. A shared browser keeps its window and tabs for the next row that shares it, which
-// puts them in order (see [Attempt.tidy]); one that got further windows is given up.
+// puts them in order (see [Attempt.tidy]); one that got further windows, or that shows a tab which a dialog holds up, is given up.
 func (a *Attempt) leave(ctx context.Context) {
 	a.thawLast()
 	a.show(ctx)
 	switch {
 	case a.Contract.Launch == matrix.LaunchShared && a.Stage.Shared != nil:
-		if len(a.windows) > 1 {
+		held := a.pages.HeldUp()
+		a.Stage.Shared.HeldUp = len(held) > 0
+		shown := slices.ContainsFunc(held, func(d fixtures.DocumentID) bool { return a.tabOf[d] == a.pageName(0, 1, 1) })
+		if len(a.windows) > 1 || shown {
 			if err := a.Stage.EndShared(ctx); err != nil {
 				_ = a.fault("harness", "%v", err)
 			}

@@ -71,17 +71,19 @@ func (a *Attempt) runGroup(ctx context.Context, steps []matrix.Step, verbs map[s
 	closed := stage.Mono()
 	a.inFlight = false
 	slices.SortStableFunc(g.calls, func(x, y evidence.Observation) int { return int(x.Call.StartNS - y.Call.StartNS) })
-	refused := false
+	refused, last := false, int64(0)
 	for _, o := range g.calls {
 		o.Call.ClosedNS = closed
-		refused = refused || o.Call.Status == engine.StatusRefused && a.expectsRefusal(o.Step)
+		if o.Call.Status == engine.StatusRefused && a.expectsRefusal(o.Step) {
+			refused, last = true, max(last, o.Call.ReplyNS)
+		}
 		a.observe(o)
 	}
 	if closeErr != nil {
 		return closeErr
 	}
 	if refused {
-		if err := a.unchanged(ctx, before); err != nil {
+		if err := a.unchanged(ctx, before, last); err != nil {
 			return err
 		}
 	}

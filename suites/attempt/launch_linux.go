@@ -171,10 +171,10 @@ func (a *Attempt) observeGone(browsers []process.Identity, profile string) {
 	a.Fact(evidence.FactProfileGone, there == 0, 0, "")
 }
 
-// unchanged waits a second after a refusal and says whether the system is as before (R2).
-func (a *Attempt) unchanged(ctx context.Context, before *system) error {
+// unchanged waits until a second after a refusal, which came at repliedNS, and says whether the system is as before (R2).
+func (a *Attempt) unchanged(ctx context.Context, before *system, repliedNS int64) error {
 	select {
-	case <-time.After(time.Second):
+	case <-time.After(time.Second - time.Duration(stage.Mono()-repliedNS)):
 	case <-ctx.Done():
 		return a.fault("harness", "wait after a refusal: %v", ctx.Err())
 	}

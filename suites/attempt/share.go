@@ -71,7 +71,7 @@ func (a *Attempt) tidy(ctx context.Context, s *stage.Shared) bool {
 		return false
 	}
 	want := 1
-	if plans := a.Contract.Desk.Windows; len(plans) > 0 {
+	if plans := a.Contract.Desk.Windows; len(plans) > 0 && !s.HeldUp {
 		want = max(1, len(plans[0].Tabs))
 	}
 	kept := 1
@@ -86,6 +86,7 @@ func (a *Attempt) tidy(ctx context.Context, s *stage.Shared) bool {
 			return false
 		}
 	}
+	s.HeldUp = false
 	return true
 }
 

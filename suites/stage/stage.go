@@ -99,6 +99,8 @@ type Shared struct {
 	Posture engine.Posture
 	Window  *Window
 	Profile string
+	// HeldUp: a dialog was left open in a tab that the window does not show. Such a tab cannot be navigated, only closed.
+	HeldUp bool
 }
 
 // Open opens everything. When it fails nothing is left.
