@@ -183,12 +183,9 @@ func (c *conductor) conduct(ctx context.Context, commit string) error {
 	results := make(chan error, len(parts))
 	for _, lane := range parts {
 		go func() {
-			var err error
-			for _, s := range lane {
-				if err = c.work(ctx, s, hex.EncodeToString(run), commit); err != nil {
-					cancel() // a bundle that lacks rows is no bundle: the other workers need not go on
-					break
-				}
+			err := c.lane(ctx, lane, hex.EncodeToString(run), commit)
+			if err != nil {
+				cancel() // a bundle that lacks rows is no bundle: the other workers need not go on
 			}
 			results <- err
 		}()
@@ -273,30 +270,107 @@ func lanes(rows []matrix.Contract, n int) [][]shard {
 	return slices.DeleteFunc(out, func(s []shard) bool { return len(s) == 0 })
 }
 
-// work has one worker carry out its rows.
-func (c *conductor) work(ctx context.Context, s shard, run, commit string) error {
+// lane has one worker after another carry out its rows. While a worker has its last row, the next one opens its desk already, and while it closes
+// its desk, the next one begins: most of both is waiting for programs.
+func (c *conductor) lane(ctx context.Context, shards []shard, run, commit string) (err error) {
+	started := make([]*hand, len(shards))
+	defer func() {
+		for _, h := range started {
+			if h != nil {
+				err = errors.Join(err, h.discard(ctx))
+			}
+		}
+	}()
+	for i, s := range shards {
+		if started[i] == nil {
+			if started[i], err = c.start(ctx, s, run, commit); err != nil {
+				return err
+			}
+		}
+		begun, judged := 0, 0
+		err = c.work(ctx, started[i], func(kind string) {
+			switch kind {
+			case "begin":
+				if begun++; begun == len(s.rows) && i+1 < len(shards) {
+					started[i+1], _ = c.start(ctx, shards[i+1], run, commit) // what keeps it from starting is told when it is its turn
+				}
+			case "row":
+				if judged++; judged == len(s.rows) && i+1 < len(shards) && started[i+1] != nil {
+					_ = started[i+1].tell() // likewise
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hand is a worker that was told its job.
+type hand struct {
+	p      *process.Process
+	logged chan struct{}
+	told   bool // that its rows may begin
+	ended  bool
+	free   func() bool
+}
+
+// tell has a worker begin with its rows.
+func (h *hand) tell() error {
+	if h.told {
+		return nil
+	}
+	h.told = true
+	if _, err := h.p.Stdin().Write([]byte(worker.Go)); err != nil {
+		return fmt.Errorf("%w: %w", ErrWorker, err)
+	}
+	return nil
+}
+
+// start starts a worker, which opens its desk and waits to be told to go on.
+func (c *conductor) start(ctx context.Context, s shard, run, commit string) (*hand, error) {
 	job, err := json.Marshal(worker.Job{Rows: s.rows, Kind: s.kind, Claimed: stage.Claimed{Table: c.cfg.Plan.Declared, Postures: c.cfg.Plan.Postures, Reconnect: c.cfg.Plan.Reconnect},
 		Plan: c.cfg.Plan.Digest, Bundle: absolute(c.cfg.Dir), Attempt: 1, Run: run, Commit: commit, Engine: c.cfg.Engine, Binary: c.cfg.Binary, WithoutFilm: c.cfg.WithoutFilm})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p, err := process.Start(ctx, process.Spec{Path: c.cfg.Binary, Args: []string{"role", "worker"}, Env: workerEnv(), Dir: absolute("."),
 		Stdin: process.Pipe, Stdout: process.Pipe, Stderr: process.Pipe})
 	if err != nil {
-		return fmt.Errorf("start the worker: %w", err)
+		return nil, fmt.Errorf("start the worker: %w", err)
 	}
-	stopped := context.AfterFunc(ctx, func() { _ = p.Stop(context.WithoutCancel(ctx), stopGrace) })
-	defer stopped()
-	logged := make(chan struct{})
+	h := &hand{p: p, logged: make(chan struct{})}
+	h.free = context.AfterFunc(ctx, func() { _ = p.Stop(context.WithoutCancel(ctx), stopGrace) })
 	go func() {
-		defer close(logged)
+		defer close(h.logged)
 		_, _ = io.Copy(&lockedWriter{mu: &c.logging, w: c.cfg.Log}, p.Stderr())
 	}()
 	if _, err := p.Stdin().Write(append(job, '\n')); err != nil {
-		return errors.Join(fmt.Errorf("%w: %w", ErrWorker, err), p.Stop(ctx, time.Second))
+		return nil, errors.Join(fmt.Errorf("%w: %w", ErrWorker, err), h.discard(ctx))
 	}
-	failed, done := c.follow(ctx, p.Stdout())
+	return h, nil
+}
+
+// discard ends a worker that has no use any more; one that ended by itself has been taken care of.
+func (h *hand) discard(ctx context.Context) error {
+	h.free()
+	if h.ended {
+		return nil
+	}
+	h.ended = true
+	return h.p.Stop(context.WithoutCancel(ctx), stopGrace)
+}
+
+// work has one worker carry out its rows. said is called with the kind of each of its events.
+func (c *conductor) work(ctx context.Context, h *hand, said func(kind string)) error {
+	p := h.p
+	if err := h.tell(); err != nil {
+		return err
+	}
+	failed, done := c.follow(ctx, p.Stdout(), said)
 	if failed != nil {
+		h.ended = true
 		return errors.Join(failed, p.Stop(context.WithoutCancel(ctx), stopGrace))
 	}
 	select {
@@ -304,7 +378,8 @@ func (c *conductor) work(ctx context.Context, s shard, run, commit string) error
 	case <-time.After(30 * time.Second):
 		return errors.Join(fmt.Errorf("%w: it did not end after its last row", ErrWorker), p.Stop(context.WithoutCancel(ctx), time.Second))
 	}
-	<-logged
+	h.ended = true
+	<-h.logged
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -334,7 +409,7 @@ func (l *lockedWriter) Write(b []byte) (int, error) {
 }
 
 // follow reads the worker's events until its last one.
-func (c *conductor) follow(ctx context.Context, out io.Reader) (failed error, done bool) {
+func (c *conductor) follow(ctx context.Context, out io.Reader, said func(kind string)) (failed error, done bool) {
 	in := bufio.NewScanner(out)
 	in.Buffer(make([]byte, 64<<10), maxLine)
 	for in.Scan() {
@@ -346,6 +421,7 @@ func (c *conductor) follow(ctx context.Context, out io.Reader) (failed error, do
 		if err != nil {
 			return err, false
 		}
+		said(e.Kind)
 		done = done || ended
 	}
 	if err := in.Err(); err != nil {

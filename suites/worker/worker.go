@@ -27,7 +27,8 @@ import (
 	"github.com/engine-acceptance/acceptance/suites/steps"
 )
 
-// Job is what a worker is told, as one JSON line on its standard input. When that stream ends the worker stops.
+// Job is what a worker is told, as one JSON line on its standard input; it opens its desk at once, and carries rows out after [Go]. When that
+// stream ends the worker stops.
 type Job struct {
 	Rows    []matrix.Contract `json:"rows"`
 	Claimed stage.Claimed     `json:"claimed"`
@@ -43,6 +44,9 @@ type Job struct {
 	// WithoutFilm leaves the film out, for make bench alone: see [attempt.Options].
 	WithoutFilm bool `json:"without_film,omitempty"`
 }
+
+// Go is the line that a worker waits for on its standard input when its desk is open.
+const Go = "go\n"
 
 // Event is one line of a worker's standard output.
 type Event struct {
@@ -80,8 +84,12 @@ func Main(ctx context.Context, _ []string, stdin io.Reader, stdout, stderr io.Wr
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	told := make(chan struct{})
 	go func() {
-		_, _ = io.Copy(io.Discard, stdin) // the coordinator's end of the pipe closes when it is gone
+		if line, err := in.ReadString('\n'); err == nil && line == Go {
+			close(told)
+			_, _ = io.Copy(io.Discard, stdin) // the coordinator's end of the pipe closes when it is gone
+		}
 		cancel()
 	}()
 	events, err := apart(stdout)
@@ -89,7 +97,7 @@ func Main(ctx context.Context, _ []string, stdin io.Reader, stdout, stderr io.Wr
 		fmt.Fprintf(stderr, "worker: keep its events apart: %v\n", err)
 		return 3
 	}
-	w := &worker{job: job, out: json.NewEncoder(events)}
+	w := &worker{job: job, told: told, out: json.NewEncoder(events)}
 	if err := w.run(ctx); err != nil {
 		w.say(Event{Kind: "done", Error: err.Error()})
 		return 3
@@ -100,6 +108,7 @@ func Main(ctx context.Context, _ []string, stdin io.Reader, stdout, stderr io.Wr
 
 type worker struct {
 	job      Job
+	told     <-chan struct{} // closed when the rows may begin
 	mu       sync.Mutex
 	out      *json.Encoder
 	stage    *stage.Stage
@@ -138,7 +147,12 @@ func (w *worker) run(ctx context.Context) (err error) {
 	w.stage, err = stage.Open(open, stage.Config{Binary: w.job.Binary, Engine: w.job.Engine, Variant: desk.Variant(w.job.Kind), Claimed: w.job.Claimed})
 	if err != nil && w.job.Kind != "" && w.job.Kind != matrix.DeskOpenbox && ctx.Err() == nil {
 		// Without the reference desk nothing can be judged; a desk of another kind that cannot be had is an environment that its rows lack.
-		return w.without(ctx, err)
+		select {
+		case <-w.told:
+			return w.without(ctx, err)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("open the stage: %w", err)
@@ -153,6 +167,13 @@ func (w *worker) run(ctx context.Context) (err error) {
 	}
 	facts := w.stage.Desk.Facts()
 	w.say(Event{Kind: "stage", Desk: &facts, Person: w.stage.Person.Injector()})
+	select {
+	case <-w.told:
+	case <-w.stage.Desk.Lost():
+		return w.stage.Desk.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	rows, cut := context.WithCancel(ctx)
 	defer cut()
 	go func() {
