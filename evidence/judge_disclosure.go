@@ -3,35 +3,18 @@ package evidence
 import (
 	"slices"
 
-	"github.com/engine-acceptance/acceptance/engine"
 	"github.com/engine-acceptance/acceptance/matrix"
 )
 
-// pageAct is what a page's act is called in a receipt, and which reasons it can give on the desk.
-type pageAct struct {
-	word   string
-	brings []Reason
-}
-
-// pageActs is total over matrix.PageActs; a test holds it so.
-var pageActs = map[string]pageAct{
-	"move":  {engine.InitiatedMoved, []Reason{ReasonCoverChanged}},
-	"close": {engine.InitiatedClosed, nil},
-}
-
 // ofPage reports whether a violation of the desk is a page's own doing: in a step in which the row has a page act, with no call in flight,
-// told by the journal as that page's, of a kind that this act can bring, and by nobody but the browser or, as an effect, the window manager.
+// told by the journal as that page's, of a kind that this act can bring, and by nobody whose act cannot be a page's (actors.yaml).
 // Everything else is charged, whatever a receipt says of it (D10).
 func (j *judgement) ofPage(o Observation) bool {
 	step, d := j.steps[o.Step], o.Desk
-	if step.Verb != "page_acts" || d.InFlight || !slices.Contains(pageActs[step.Text("act")].brings, d.Reason) || !j.acted(step) {
+	if step.Verb != "page_acts" || d.InFlight || !slices.Contains(policy.Pages[step.Text("act")].Brings, d.Reason) || !j.acted(step) {
 		return false
 	}
-	switch d.Actor {
-	case ActorBrowser, ActorWindowManager, ActorUnknown:
-		return true
-	}
-	return false
+	return policy.Actors[d.Actor].ForPage
 }
 
 // acted reports whether the journal has the act of a step, from the page's own closure.
@@ -53,7 +36,7 @@ func (j *judgement) disclosures() {
 		switch {
 		case o.Kind == KindJournal && o.Journal.Type == "act":
 			if step := j.steps[o.Step]; step.Verb == "page_acts" && j.acted(step) {
-				due[pageActs[step.Text("act")].word] = step.Name
+				due[policy.Pages[step.Text("act")].ToldAs] = step.Name
 			}
 		case o.Kind == KindStep:
 			verb, known := matrix.LookupVerb(j.steps[o.Step].Verb)

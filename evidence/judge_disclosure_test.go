@@ -2,9 +2,6 @@ package evidence
 
 import (
 	"slices"
-	"testing"
-
-	"github.com/onsi/gomega"
 
 	"github.com/engine-acceptance/acceptance/engine"
 	"github.com/engine-acceptance/acceptance/matrix"
@@ -65,13 +62,4 @@ func disclosureCases() []vector {
 		slices.Sort(out[i].Findings)
 	}
 	return out
-}
-
-// What a page can be asked to do has a word that a receipt tells of it.
-func TestPageActs_are_known_to_the_judge(t *testing.T) {
-	g := gomega.NewWithT(t)
-	for _, act := range matrix.PageActs {
-		g.Expect(engine.Initiated).To(gomega.ContainElement(pageActs[act].word), act)
-	}
-	g.Expect(pageActs).To(gomega.HaveLen(len(matrix.PageActs)))
 }

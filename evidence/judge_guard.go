@@ -1,29 +1,25 @@
 package evidence
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/engine-acceptance/acceptance/engine"
 	"github.com/engine-acceptance/acceptance/matrix"
 )
 
-// desk holds D1 to D6 and D8 in the background phase: absolute, whatever a receipt says. The window manager's requests are never charged, its
-// effects always are, to the engine whose call brought them about.
+// desk holds D1 to D6 and D8 where they are absolute, whatever a receipt says: who may do what, and in which phase, stands in actors.yaml.
 func (j *judgement) desk() {
 	for _, o := range j.of(KindDesk) {
 		d := o.Desk
-		if o.Phase != PhaseBackground || d.Reason == ReadDisclosed {
+		if WorthIn(o.Phase) != WorthAbsolute || d.Reason == ReadDisclosed {
 			continue
 		}
-		switch d.Actor {
-		case ActorPerson, ActorControls, ActorHarness:
+		switch ChargeOf(d.Actor, d.Request != "") {
+		case ChargeNobody:
 			continue
-		case ActorWindowManager:
-			if d.Request != "" {
-				continue
-			}
-		case ActorStranger:
-			j.add("J5", ReasonEnvironmentFault, o, "a process that is neither engine, browser nor ours did %s (%s)", d.Reason, d.Request)
+		case ChargeEnvironment:
+			j.add("J5", ReasonEnvironmentFault, o, "a process that is neither engine, browser nor ours%s did %s (%s)", d.process(), d.Reason, d.Request)
 			continue
 		}
 		if j.ofPage(o) {
@@ -34,10 +30,18 @@ func (j *judgement) desk() {
 			continue
 		}
 		if standsIn[d.Reason] && j.expectedRefusal(o.Step) != nil {
-			j.add("R5", d.Reason, o, "%s by %s (%s), where an action was refused", d.Reason, d.Actor, d.Request)
+			j.add("R5", d.Reason, o, "%s by %s%s (%s), where an action was refused", d.Reason, d.Actor, d.process(), d.Request)
 		}
-		j.add(d.Requirement, d.Reason, o, "%s by %s on the %s window (%s, seen by %s)", d.Reason, d.Actor, d.Window, d.Request, d.Channel)
+		j.add(d.Requirement, d.Reason, o, "%s by %s%s on the %s window (%s, seen by %s)", d.Reason, d.Actor, d.process(), d.Window, d.Request, d.Channel)
 	}
+}
+
+// process reads ", pid 12 chromium", and nothing where the process is not known.
+func (d *Desk) process() string {
+	if d.PID == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", pid %d %s", d.PID, d.Exe)
 }
 
 // standsIn are the ways in which desktop input could stand in for an action that an engine has not (R5).

@@ -177,6 +177,9 @@ const (
 	ActorUnknown       Actor = "unknown"
 )
 
+// Actors lists them. What each may do stands in actors.yaml.
+var Actors = []Actor{ActorEngine, ActorBrowser, ActorWindowManager, ActorPerson, ActorControls, ActorHarness, ActorStranger, ActorUnknown}
+
 // ReadDisclosed is the reason of a desk event that is no violation: somebody read the person's window, or listened to what is sent to it. It is kept
 // so that a reader sees it, and judged by nobody.
 const ReadDisclosed Reason = "window_read"
@@ -188,8 +191,11 @@ type Desk struct {
 	Requirement matrix.RequirementID `json:"requirement"`
 	Reason      Reason               `json:"reason"`
 	Actor       Actor                `json:"actor"`
-	Request     string               `json:"request,omitempty"`
-	Channel     string               `json:"channel"`
+	// PID and Exe are the actor's process and the name of its executable, 0 and empty when the X server does not know them, as of effects.
+	PID     int    `json:"pid,omitempty"`
+	Exe     string `json:"exe,omitempty"`
+	Request string `json:"request,omitempty"`
+	Channel string `json:"channel"`
 	// Window is the role of the window: person, bystander, target, other, root.
 	Window string `json:"window,omitempty"`
 	// InFlight is true when a call's window of time was open.

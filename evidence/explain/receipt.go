@@ -108,11 +108,7 @@ func (w *window) journal(j *evidence.Journal) {
 
 func (w *window) deskEvent(o evidence.Observation) {
 	d := o.Desk
-	switch d.Actor {
-	case evidence.ActorPerson, evidence.ActorControls, evidence.ActorHarness, evidence.ActorStranger:
-		return
-	}
-	if d.Reason == evidence.ReadDisclosed {
+	if evidence.ChargeOf(d.Actor, d.Request != "") != evidence.ChargeEngine || d.Reason == evidence.ReadDisclosed {
 		return
 	}
 	w.desk[string(d.Reason)]++

@@ -285,7 +285,11 @@ func (l *timeline) change(s scale, o evidence.Observation) {
 	if d.Request != "" {
 		what += " by the request " + cut(60, d.Request)
 	}
-	l.mark(s, laneDesk, d.EventNS, mark{Class: class, Title: fmt.Sprintf("%s, %s: %s on the %s window (%s, %s), %s", s.t.when(d.EventNS), visible(string(d.Actor)), what,
+	who := visible(string(d.Actor))
+	if d.PID != 0 {
+		who += fmt.Sprintf(" (pid %d %s)", d.PID, visible(cut(40, d.Exe)))
+	}
+	l.mark(s, laneDesk, d.EventNS, mark{Class: class, Title: fmt.Sprintf("%s, %s: %s on the %s window (%s, %s), %s", s.t.when(d.EventNS), who, what,
 		visible(d.Window), visible(string(d.Requirement)), cut(120, d.Detail), charge)})
 }
 

@@ -85,19 +85,14 @@ func (a *Attempt) deskEvents(mark desktop.Mark, by evidence.Actor) {
 		if by != "" && (actor == evidence.ActorUnknown || actor == evidence.ActorWindowManager) {
 			actor = by
 		}
-		switch actor {
-		case evidence.ActorPerson, evidence.ActorControls, evidence.ActorHarness:
+		if evidence.ChargeOf(actor, ev.Request != "") == evidence.ChargeNobody {
 			continue
-		case evidence.ActorWindowManager:
-			if ev.Request != "" {
-				continue
-			}
 		}
 		if requirement == "" && !a.firstRead(actor, ev) {
 			continue
 		}
 		a.observe(evidence.Observation{Kind: evidence.KindDesk, MonoNS: ev.MonoNS, Desk: &evidence.Desk{EventNS: ev.MonoNS,
-			Requirement: matrix.RequirementID(requirement), Reason: evidence.Reason(reason), Actor: actor, Request: ev.Request,
+			Requirement: matrix.RequirementID(requirement), Reason: evidence.Reason(reason), Actor: actor, PID: ev.PID, Exe: base(ev.Exe), Request: ev.Request,
 			Channel: ev.Channel.String(), Window: ev.Role.String(), InFlight: a.inFlight, Detail: deskDetail(ev)}})
 	}
 	a.deskMark = mark
