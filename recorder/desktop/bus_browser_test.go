@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,6 +45,42 @@ func (d *desk) startBus(t testing.TB, env ...string) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r.Close()).To(Succeed())
 	d.bus, d.busPID = strings.TrimSpace(line), cmd.Process.Pid
+}
+
+// personUID is whose programs a person starts in these tests: as root those of the account nobody, for Chromium's sandbox refuses root, and a bus
+// serves no uid without an account.
+func personUID() int {
+	if os.Getuid() == 0 {
+		return 65534
+	}
+	return os.Getuid()
+}
+
+// startBusOf starts the session bus of a person whose programs have their own uid, in a directory of that uid's.
+func (d *desk) startBusOf(t testing.TB, uid int) {
+	t.Helper()
+	g := NewWithT(t)
+	run, err := os.MkdirTemp("/dev/shm", "bus-")
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = os.RemoveAll(run) })
+	cookie, err := os.ReadFile(d.authority)
+	g.Expect(err).NotTo(HaveOccurred())
+	authority := filepath.Join(run, "Xauthority")
+	g.Expect(os.WriteFile(authority, cookie, 0o600)).To(Succeed())
+	for _, path := range []string{run, authority} {
+		g.Expect(os.Chown(path, uid, uid)).To(Succeed())
+	}
+	address := "unix:path=" + filepath.Join(run, "bus")
+	cmd := exec.Command("dbus-daemon", "--session", "--nofork", "--nopidfile", "--address="+address)
+	cmd.Dir = run
+	cmd.Env = []string{"DISPLAY=" + d.display, "XAUTHORITY=" + authority, "HOME=" + run, "XDG_RUNTIME_DIR=" + run, "PATH=" + os.Getenv("PATH")}
+	startProcess(t, cmd, func(a *syscall.SysProcAttr) {
+		if uid != os.Getuid() {
+			a.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}
+		}
+	})
+	g.Eventually(filepath.Join(run, "bus"), 20*time.Second, 10*time.Millisecond).Should(BeAnExistingFile())
+	d.bus, d.busPID = address, cmd.Process.Pid
 }
 
 func speak(t testing.TB, address string) *dbus.Conn {

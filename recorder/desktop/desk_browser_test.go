@@ -139,6 +139,7 @@ type scene struct {
 	log                       *Log
 	conn                      *x11.Conn // the person's client
 	person, target, bystander uint32
+	browserPID                int // of the plain browser, 0 before it is started
 }
 
 func openWindow(t testing.TB, c *x11.Conn, title string, x, y int16, w, h uint16) uint32 {
@@ -162,13 +163,17 @@ func openWindow(t testing.TB, c *x11.Conn, title string, x, y int16, w, h uint16
 	return id
 }
 
-func startScene(t testing.TB) *scene {
+func startScene(t testing.TB, with ...func(*scene, *Config)) *scene {
 	t.Helper()
 	g := NewWithT(t)
 	s := &scene{desk: startDesk(t)}
 	s.manage(t)
 	ctx := t.Context()
-	log, err := Start(ctx, Config{Display: s.display, XAuthority: s.authority, CallBudget: 20 * time.Second, SettleBudget: 20 * time.Second, Exempt: []int{s.wm}})
+	cfg := Config{Display: s.display, XAuthority: s.authority, CallBudget: 20 * time.Second, SettleBudget: 20 * time.Second, Exempt: []int{s.wm}}
+	for _, f := range with {
+		f(s, &cfg)
+	}
+	log, err := Start(ctx, cfg)
 	g.Expect(err).NotTo(HaveOccurred())
 	s.log = log
 	t.Cleanup(func() {
