@@ -38,7 +38,7 @@ func matrixCommand(_ context.Context, args []string, std streams) int {
 		fmt.Fprintln(std.err, err)
 		return exitUsage
 	}
-	fmt.Fprintf(std.out, "%s, %s, %s: no problems; each of %s is missed when it is taken out\n", plural(report.Files, "file"), plural(report.Rows, "row"),
+	fmt.Fprintf(std.out, "%s, %s, %s: no problems; each of %s is missed when it is taken out\n", plural(report.Files, "file"), plural(report.Rows, "row")+" of all engines and environments",
 		plural(report.Requirements, "requirement"), plural(report.Expectations, "expectation"))
 	fmt.Fprintf(std.out, "without rows: %v\ncore without rows: %v\n", report.Uncovered, report.CoreUncovered)
 	return exitOK

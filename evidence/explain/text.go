@@ -16,7 +16,7 @@ func (e *Explanation) WriteText(w io.Writer) error {
 	}
 	line("row", "%s", e.Row)
 	line("proves", "%s: %s", e.Requirement, e.Title)
-	line("verdict", "%s (derived again, judge %s)", strings.ToUpper(e.Verdict.Outcome.String()), orNone(e.Verdict.JudgeVersion))
+	line("verdict", "%s (derived again from the observations, by version %s of the judge)", strings.ToUpper(e.Verdict.Outcome.String()), orNone(e.Verdict.JudgeVersion))
 	if e.Attempts > 1 {
 		line("attempt", "%d of %d", e.Attempt, e.Attempts)
 	}

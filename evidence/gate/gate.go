@@ -204,6 +204,9 @@ func first(list []string, otherwise string) string {
 	return list[0]
 }
 
+// onlyTold stands for what is wanted where a policy only has it told.
+const onlyTold = "anything, told here"
+
 // bundle asks whether the bundle is whole, what it decides, and of which tree.
 func (e *evaluation) bundle(r evidence.Ruling) {
 	e.clause("verified", e.report.Status == verify.OK, "a whole, unaltered bundle", "%s, %s", e.report.Status, explain.Count(e.report.ProblemCount, "problem"))
@@ -217,7 +220,7 @@ func (e *evaluation) bundle(r evidence.Ruling) {
 	}
 	want := "a clean tree"
 	if e.policy.Dirty == "print" {
-		want = "printed"
+		want = onlyTold
 	}
 	e.clause("clean", !dirty || e.policy.Dirty == "print", want, "%s", got)
 	e.provenance()
@@ -237,7 +240,7 @@ func (e *evaluation) provenance() {
 	want := "harness built from its commit, every program known"
 	ok := p.Acceptable()
 	if e.policy.Dirty == "print" {
-		want, ok = "printed", true
+		want, ok = onlyTold, true
 	}
 	e.clause("provenance", ok, want, "%s", got)
 }
@@ -263,7 +266,7 @@ func (e *evaluation) scope() {
 		got = fmt.Sprintf("%d without: %s", len(missing), listed(missing, 12))
 	}
 	if e.policy.Uncovered == "print" {
-		want = "printed"
+		want = onlyTold
 	}
 	// A bundle without core lists was made by no plan of ours: nothing is covered by nothing.
 	known := len(e.plan.CoreDeliver)+len(e.plan.CoreHold) > 0

@@ -187,6 +187,9 @@ func (a *Attempt) guards(overrunsBefore []desktop.ChannelHealth) {
 			g.Reason = fmt.Sprintf("cause %q, %d errors, %d overruns", h.Cause, errs, overruns)
 		}
 		if n := a.excused[h.Channel]; n > 0 {
+			if g.Reason != "" {
+				g.Reason += "; "
+			}
 			g.Reason += fmt.Sprintf("during launch and arrangement %d requests or more may have been missed", n)
 		}
 		a.observe(evidence.Observation{Kind: evidence.KindGuard, Guard: g})
