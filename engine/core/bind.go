@@ -29,7 +29,17 @@ func (e *Engine) state(ctx context.Context, op engine.Operation, req engine.Stat
 	return engine.Refused(e.argument(op, "invalid_argument", "mode"))
 }
 
+// bind binds a window. A connection that turns out lost only in the middle of it, for the loss is learned a moment after it happens, is made anew as
+// one that was known to be lost is: a bind reads and mints, and has sent nothing that could act twice.
 func (e *Engine) bind(ctx context.Context, op engine.Operation, req engine.StateRequest) engine.Result {
+	r := e.bindOnce(ctx, op, req)
+	if e.decl.Reconnect && r.Refusal != nil && r.Refusal.Trigger == "generation_changed" && r.Refusal.Detail.Reason == "connection" {
+		r = e.bindOnce(ctx, op, req)
+	}
+	return r
+}
+
+func (e *Engine) bindOnce(ctx context.Context, op engine.Operation, req engine.StateRequest) engine.Result {
 	s := e.session(req.Session)
 	if s == nil {
 		return engine.Refused(e.noSession(op))

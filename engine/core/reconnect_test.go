@@ -49,6 +49,32 @@ func TestReconnectHasOneLeaderAndRevivesNothing(t *testing.T) {
 	w.Expect(w.Value(&s)).To(gomega.Equal("after"))
 }
 
+// A bind finds a connection lost that it took for alive: the loss is learned while the bind reads. It binds all the same, once the
+// connection is made anew, and where no connection can be made anew it says so.
+func TestABindThatMeetsTheLossBindsAnew(t *testing.T) {
+	for _, able := range []bool{true, false} {
+		fake := enginetest.NewFake()
+		if able {
+			fake.AllowReconnect()
+		}
+		w := newWorld(t, fake)
+		s := w.Bound(page)
+		var cut atomic.Bool
+		w.fake.Delay(func(verb string) {
+			if verb == "contexts" && cut.CompareAndSwap(false, true) {
+				w.fake.Set(enginetest.DefectConnection, true)
+			}
+		})
+		if !able {
+			w.Expect(w.Refused(engine.OpState, bind(s, s.Window)).Code).To(gomega.Equal(engine.CodeBindingStale))
+			continue
+		}
+		target := w.OK(engine.OpState, bind(s, s.Window)).Target
+		w.Expect(cut.Load()).To(gomega.BeTrue())
+		w.Expect(target.ID).NotTo(gomega.Equal(s.Target))
+	}
+}
+
 func TestASpentReconnectBudgetSaysSo(t *testing.T) {
 	w := newWorld(t, enginetest.NewFake().AllowReconnect(), func(c *Config) { c.Budgets.Reconnect = 3 * time.Second })
 	s := w.Bound(page)

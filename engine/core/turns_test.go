@@ -22,6 +22,9 @@ func newMeter() *meter {
 }
 
 func (m *meter) enter(verb string) {
+	if verb == "contexts" {
+		return // every call lists them, to prove its window
+	}
 	m.mu.Lock()
 	m.now[verb]++
 	m.most[verb] = max(m.most[verb], m.now[verb])

@@ -125,7 +125,7 @@ func (f *Fake) AllowReconnect() *Fake {
 	return f
 }
 
-// Delay installs a function that is called, without locks, before each ability acts.
+// Delay installs a function that is called, without locks, before each ability acts, and with "contexts" before the tabs are listed.
 func (f *Fake) Delay(fn func(verb string)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -368,6 +368,12 @@ func (b *fakeBrowser) Reconnect(ctx context.Context) (engine.Browser, error) {
 }
 
 func (b *fakeBrowser) Contexts(ctx context.Context) ([]engine.BrowserContext, error) {
+	b.f.mu.Lock()
+	delay := b.f.delay
+	b.f.mu.Unlock()
+	if delay != nil {
+		delay("contexts")
+	}
 	b.f.mu.Lock()
 	defer b.f.mu.Unlock()
 	b.f.ask()
