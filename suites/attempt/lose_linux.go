@@ -11,6 +11,7 @@ import (
 
 	"github.com/engine-acceptance/acceptance/evidence"
 	"github.com/engine-acceptance/acceptance/suites/process"
+	"github.com/engine-acceptance/acceptance/suites/stage"
 )
 
 // browserTree lists the processes of the browser that the row's first window belongs to, the browser itself first.
@@ -47,10 +48,30 @@ func (a *Attempt) KillBrowser(ctx context.Context) error {
 		}
 		left, _ := awaitGone([]process.Identity{all[0].Identity}, nil)
 		a.Fact(evidence.FactBrowserKilled, len(left) == 0, 1, "")
+		if err := a.awaitUnmanaged(ctx); err != nil {
+			return err
+		}
 		a.windows = nil
 		a.aim()
 		return a.cover(ctx)
 	})
+}
+
+// awaitUnmanaged waits until the window manager has let go of the row's windows. A process counts as gone before the last of its threads has closed its
+// connections; the windows go with those, and a refusal that came meanwhile would be charged with their going.
+func (a *Attempt) awaitUnmanaged(ctx context.Context) error {
+	for end := time.Now().Add(killBudget); ; time.Sleep(5 * time.Millisecond) {
+		managed, err := a.Stage.ManagedWindows(ctx)
+		if err != nil {
+			return a.fault("harness", "list the managed windows: %v", err)
+		}
+		if !slices.ContainsFunc(a.windows, func(w *stage.Window) bool { return slices.Contains(managed, w.ID) }) {
+			return nil
+		}
+		if time.Now().After(end) {
+			return a.fault("environment", "the windows of a killed browser are still managed after %v", killBudget)
+		}
+	}
 }
 
 // KillRenderers kills every renderer process of the browser: the pages of all its tabs crash.
