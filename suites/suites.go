@@ -43,7 +43,8 @@ type runner struct{ failed bool }
 func (r *runner) Fail() { r.failed = true }
 
 // Run builds one spec a row and runs them once: first rows with a browser of their own, in their order, then those that share one, so that it
-// is launched once, and of these the ones that begin from the same desk together, so that it need not be arranged anew. Ginkgo allows one run a process. It reports whether every spec passed.
+// is launched once, and of these the ones that begin from the same desk together, so that it need not be arranged anew. Ginkgo allows one run
+// a process. It reports whether every spec passed.
 //
 // While a row's film is decoded and its evidence scanned, the next row has the desk already: a spec waits for the verdict on its own row.
 func Run(ctx context.Context, rows []matrix.Contract, perform Perform) bool {

@@ -132,6 +132,17 @@ func (f *Fake) Delay(fn func(verb string)) {
 	f.delay = fn
 }
 
+// hold calls what [Fake.Delay] installed, and reports whether abilities hang, as it was before the call.
+func (f *Fake) hold(verb string) (hang bool) {
+	f.mu.Lock()
+	delay, hang := f.delay, f.defects[DefectHang]
+	f.mu.Unlock()
+	if delay != nil {
+		delay(verb)
+	}
+	return hang
+}
+
 // Journal is what reached pages so far.
 func (f *Fake) Journal() []Input {
 	f.mu.Lock()
@@ -307,12 +318,7 @@ func (a *fakeAdapter) Declare() engine.Declaration { return a.decl }
 
 func (a *fakeAdapter) Launch(ctx context.Context, spec engine.LaunchSpec) (engine.Browser, error) {
 	f := (*Fake)(a)
-	f.mu.Lock()
-	delay := f.delay
-	f.mu.Unlock()
-	if delay != nil {
-		delay("launch")
-	}
+	f.hold("launch")
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -346,12 +352,7 @@ func (b *fakeBrowser) Lost() <-chan struct{}    { return b.lost }
 
 // Reconnect gives a new connection to the same browser: windows and tabs are what they were.
 func (b *fakeBrowser) Reconnect(ctx context.Context) (engine.Browser, error) {
-	b.f.mu.Lock()
-	delay := b.f.delay
-	b.f.mu.Unlock()
-	if delay != nil {
-		delay("reconnect")
-	}
+	b.f.hold("reconnect")
 	b.f.mu.Lock()
 	defer b.f.mu.Unlock()
 	b.f.ask()
@@ -368,12 +369,7 @@ func (b *fakeBrowser) Reconnect(ctx context.Context) (engine.Browser, error) {
 }
 
 func (b *fakeBrowser) Contexts(ctx context.Context) ([]engine.BrowserContext, error) {
-	b.f.mu.Lock()
-	delay := b.f.delay
-	b.f.mu.Unlock()
-	if delay != nil {
-		delay("contexts")
-	}
+	b.f.hold("contexts")
 	b.f.mu.Lock()
 	defer b.f.mu.Unlock()
 	b.f.ask()
@@ -423,13 +419,7 @@ func (b *fakeBrowser) Close(context.Context) error {
 
 // act runs one ability: delay, hang, find the tab, journal, change, perhaps lose the connection before the answer.
 func (b *fakeBrowser) act(ctx context.Context, verb string, c engine.ContextKey, n engine.NodeRef, text string, change func(*fakeTab) engine.Outcome) (engine.Outcome, error) {
-	b.f.mu.Lock()
-	delay, hang := b.f.delay, b.f.defects[DefectHang]
-	b.f.mu.Unlock()
-	if delay != nil {
-		delay(verb)
-	}
-	if hang {
+	if b.f.hold(verb) {
 		<-b.lost
 		return engine.Outcome{}, errLost
 	}
@@ -469,13 +459,7 @@ func (b *fakeBrowser) Navigate(ctx context.Context, c engine.ContextKey, url str
 }
 
 func (b *fakeBrowser) Snapshot(ctx context.Context, c engine.ContextKey, limit int) (engine.PageSnapshot, error) {
-	b.f.mu.Lock()
-	delay, hang := b.f.delay, b.f.defects[DefectHang]
-	b.f.mu.Unlock()
-	if delay != nil {
-		delay("snapshot")
-	}
-	if hang {
+	if b.f.hold("snapshot") {
 		<-b.lost
 		return engine.PageSnapshot{}, errLost
 	}

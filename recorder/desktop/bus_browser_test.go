@@ -27,24 +27,10 @@ const (
 	letterPath = "/org/example/Letter"
 )
 
-// startBus starts a session bus whose services find what they need below the desk's directory.
+// startBus starts a session bus of our own uid.
 func (d *desk) startBus(t testing.TB, env ...string) {
 	t.Helper()
-	g := NewWithT(t)
-	r, w, err := os.Pipe()
-	g.Expect(err).NotTo(HaveOccurred())
-	run := filepath.Join(d.dir, "run")
-	g.Expect(os.MkdirAll(run, 0o700)).To(Succeed())
-	cmd := exec.Command("dbus-daemon", "--session", "--nofork", "--nopidfile", "--address=unix:path="+filepath.Join(run, "bus"), "--print-address=3")
-	cmd.Env = append(append(d.env(), "XDG_RUNTIME_DIR="+run), env...)
-	cmd.ExtraFiles = []*os.File{w}
-	startProcess(t, cmd)
-	g.Expect(w.Close()).To(Succeed())
-	g.Expect(r.SetReadDeadline(time.Now().Add(20 * time.Second))).To(Succeed())
-	line, err := bufio.NewReader(r).ReadString('\n')
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(r.Close()).To(Succeed())
-	d.bus, d.busPID = strings.TrimSpace(line), cmd.Process.Pid
+	d.startBusOf(t, os.Getuid(), env...)
 }
 
 // personUID is whose programs a person starts in these tests: as root those of the account nobody, for Chromium's sandbox refuses root, and a bus
@@ -56,8 +42,8 @@ func personUID() int {
 	return os.Getuid()
 }
 
-// startBusOf starts the session bus of a person whose programs have their own uid, in a directory of that uid's.
-func (d *desk) startBusOf(t testing.TB, uid int) {
+// startBusOf starts the session bus of a person whose programs have their own uid; its services find what they need in a directory of that uid's.
+func (d *desk) startBusOf(t testing.TB, uid int, env ...string) {
 	t.Helper()
 	g := NewWithT(t)
 	run, err := os.MkdirTemp("/dev/shm", "bus-")
@@ -70,17 +56,22 @@ func (d *desk) startBusOf(t testing.TB, uid int) {
 	for _, path := range []string{run, authority} {
 		g.Expect(os.Chown(path, uid, uid)).To(Succeed())
 	}
-	address := "unix:path=" + filepath.Join(run, "bus")
-	cmd := exec.Command("dbus-daemon", "--session", "--nofork", "--nopidfile", "--address="+address)
-	cmd.Dir = run
-	cmd.Env = []string{"DISPLAY=" + d.display, "XAUTHORITY=" + authority, "HOME=" + run, "XDG_RUNTIME_DIR=" + run, "PATH=" + os.Getenv("PATH")}
+	r, w, err := os.Pipe()
+	g.Expect(err).NotTo(HaveOccurred())
+	cmd := exec.Command("dbus-daemon", "--session", "--nofork", "--nopidfile", "--address=unix:path="+filepath.Join(run, "bus"), "--print-address=3")
+	cmd.Dir, cmd.ExtraFiles = run, []*os.File{w}
+	cmd.Env = append([]string{"DISPLAY=" + d.display, "XAUTHORITY=" + authority, "HOME=" + run, "XDG_RUNTIME_DIR=" + run, "PATH=" + os.Getenv("PATH")}, env...)
 	startProcess(t, cmd, func(a *syscall.SysProcAttr) {
 		if uid != os.Getuid() {
 			a.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}
 		}
 	})
-	g.Eventually(filepath.Join(run, "bus"), 20*time.Second, 10*time.Millisecond).Should(BeAnExistingFile())
-	d.bus, d.busPID = address, cmd.Process.Pid
+	g.Expect(w.Close()).To(Succeed())
+	g.Expect(r.SetReadDeadline(time.Now().Add(20 * time.Second))).To(Succeed())
+	line, err := bufio.NewReader(r).ReadString('\n')
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.Close()).To(Succeed())
+	d.bus, d.busPID = strings.TrimSpace(line), cmd.Process.Pid
 }
 
 func speak(t testing.TB, address string) *dbus.Conn {

@@ -311,9 +311,8 @@ func (c *conductor) lane(ctx context.Context, shards []shard, run, commit string
 type hand struct {
 	p      *process.Process
 	logged chan struct{}
-	told   bool // that its rows may begin
-	ended  bool
-	free   func() bool
+	told   bool        // that its rows may begin
+	free   func() bool // takes it out of what ends with the run
 }
 
 // tell has a worker begin with its rows.
@@ -352,14 +351,15 @@ func (c *conductor) start(ctx context.Context, s shard, run, commit string) (*ha
 	return h, nil
 }
 
-// discard ends a worker that has no use any more; one that ended by itself has been taken care of.
+// discard ends a worker that has no use any more, unless it has ended.
 func (h *hand) discard(ctx context.Context) error {
 	h.free()
-	if h.ended {
+	select {
+	case <-h.p.Done():
 		return nil
+	default:
+		return h.p.Stop(context.WithoutCancel(ctx), stopGrace)
 	}
-	h.ended = true
-	return h.p.Stop(context.WithoutCancel(ctx), stopGrace)
 }
 
 // work has one worker carry out its rows. said is called with the kind of each of its events.
@@ -370,7 +370,6 @@ func (c *conductor) work(ctx context.Context, h *hand, said func(kind string)) e
 	}
 	failed, done := c.follow(ctx, p.Stdout(), said)
 	if failed != nil {
-		h.ended = true
 		return errors.Join(failed, p.Stop(context.WithoutCancel(ctx), stopGrace))
 	}
 	select {
@@ -378,7 +377,6 @@ func (c *conductor) work(ctx context.Context, h *hand, said func(kind string)) e
 	case <-time.After(30 * time.Second):
 		return errors.Join(fmt.Errorf("%w: it did not end after its last row", ErrWorker), p.Stop(context.WithoutCancel(ctx), time.Second))
 	}
-	h.ended = true
 	<-h.logged
 	if ctx.Err() != nil {
 		return ctx.Err()
