@@ -89,6 +89,11 @@ func (j *judgement) system() {
 	for _, o := range j.of(KindSystem) {
 		byFact[o.System.Fact] = append(byFact[o.System.Fact], o)
 	}
+	// What a refused program was looked at before belongs to the row that forbids it; elsewhere to S10.
+	probed := matrix.RequirementID("S10")
+	if j.row.Expect.Probes == "none" {
+		probed = j.row.Requirement
+	}
 	type rule struct {
 		fact        string
 		requirement matrix.RequirementID
@@ -97,8 +102,8 @@ func (j *judgement) system() {
 	for _, r := range []rule{
 		{FactProfileMode, "S1", ReasonProfileMode},
 		{FactProfileUsed, "S1", ReasonProfileUnused}, {FactProfileGone, "S1", ReasonProfileLeft}, {FactProcessesGone, "S1", ReasonProcessLeft},
-		{FactSandboxOn, "J11", ReasonSandboxOff}, {FactLoopbackOnly, "S13", ReasonListenerExposed}, {FactNoRequests, "S10", ReasonProbed},
-		{FactNoConnections, "S10", ReasonProbed}, {FactUnchanged, "R2", ReasonRefusalMutated}, {FactBystanderAlive, "S3", ReasonBystanderHarmed},
+		{FactSandboxOn, "J11", ReasonSandboxOff}, {FactLoopbackOnly, "S13", ReasonListenerExposed}, {FactNoRequests, probed, ReasonProbed},
+		{FactNoConnections, probed, ReasonProbed}, {FactEndpointUntouched, "S5", ReasonProbed}, {FactUnchanged, "R2", ReasonRefusalMutated}, {FactBystanderAlive, "S3", ReasonBystanderHarmed},
 		{FactCut, "J5", ReasonHarnessFault}, {FactEngineKilled, "J5", ReasonHarnessFault},
 		{FactBrowserKilled, "J5", ReasonHarnessFault}, {FactRenderersKilled, "J5", ReasonHarnessFault}, {FactFrozen, "J5", ReasonHarnessFault},
 		{FactThawed, "J5", ReasonHarnessFault}, {FactEngineAgain, "J5", ReasonHarnessFault},
@@ -148,6 +153,9 @@ func (j *judgement) system() {
 	for _, s := range j.row.Steps {
 		if s.Verb == "cut" && len(j.stepCalls[s.Name]) == 0 {
 			need(FactCut, "the row cuts a connection")
+		}
+		if s.Verb == "attach" && s.Text("product") == "chromium" {
+			need(FactEndpointUntouched, "the person's browser has an endpoint")
 		}
 		if fact := losses[s.Verb+" "+s.Text("process")]; fact != "" {
 			need(fact, "the row loses a process")

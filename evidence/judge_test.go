@@ -180,6 +180,25 @@ func launchFacts(but string) []Observation {
 	return out
 }
 
+// attachRow is a row about the person's own browser, which must not be attached to.
+func attachRow() matrix.Contract {
+	c := typeRow()
+	c.ID, c.Stem, c.Requirement, c.Needs, c.Launch = "attach-own-chromium", "attach-own-chromium", "S5", nil, matrix.LaunchNone
+	c.Steps = []matrix.Step{{Name: "act", Verb: "attach", Args: map[string]any{"product": "chromium", "window": "real"}}}
+	c.Expect = matrix.Expect{Probes: "none", Refusal: []matrix.RefusalExpect{{Of: "act", Code: engine.CodeConsentRequired, Trigger: "no_approval"}}}
+	return c
+}
+
+func attachFacts(but string) []Observation {
+	asked := refusedCall(engine.CodeConsentRequired, "no_approval", engine.Detail{})
+	asked.Call.Operation, asked.Call.Refusal.Operation = engine.OpPrepare, engine.OpPrepare
+	out := []Observation{asked}
+	for _, f := range []string{FactNoRequests, FactNoConnections, FactEndpointUntouched, FactUnchanged, FactBystanderAlive} {
+		out = append(out, fact("act", f, f != but))
+	}
+	return out
+}
+
 // killRow is a row about what a killed engine leaves.
 func killRow() matrix.Contract {
 	c := typeRow()
@@ -399,6 +418,13 @@ func cases() []vector {
 		{"profile_left", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactProfileGone)...)...), Fail, "S1 profile_left"},
 		{"browser_left", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactProcessesGone)...)...), Fail, "S1 process_left"},
 		{"profile_open_to_others", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactProfileMode)...)...), Fail, "S1 profile_mode"},
+		{"attach_refused_without_a_probe", attachRow(), frame(attachRow(), attachFacts("")...), Pass, ""},
+		{"attach_asked_the_x_server", attachRow(), frame(attachRow(), attachFacts(FactNoRequests)...), Fail, "S5 probed"},
+		{"attach_connected_somewhere", attachRow(), frame(attachRow(), attachFacts(FactNoConnections)...), Fail, "S5 probed"},
+		{"attach_touched_the_endpoint", attachRow(), frame(attachRow(), attachFacts(FactEndpointUntouched)...), Fail, "S5 probed"},
+		{"attach_endpoint_not_looked_at", attachRow(), change(frame(attachRow(), attachFacts("")...), without(func(o Observation) bool {
+			return o.Kind == KindSystem && o.System.Fact == FactEndpointUntouched
+		})), HarnessError, "J1 too_few_seen"},
 		{"killed_engine_leaves_nothing", killRow(), frame(killRow(), killFacts("")...), Pass, ""},
 		{"killed_engine_leaves_a_browser", killRow(), frame(killRow(), killFacts(FactKilledProcesses)...), Fail, "S11 process_left"},
 		{"killed_engine_leaves_a_profile", killRow(), frame(killRow(), killFacts(FactKilledProfiles)...), Fail, "S11 profile_left"},

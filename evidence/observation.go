@@ -275,6 +275,9 @@ const (
 	// FactNoRequests: the engine's tree made no X request during the step; FactNoConnections: no connection.
 	FactNoRequests    = "no_x_requests"
 	FactNoConnections = "no_connections"
+	// FactEndpointUntouched: nobody connected to the endpoint of the person's browser during the step; a connection of ours was seen there
+	// afterwards (S5).
+	FactEndpointUntouched = "endpoint_untouched"
 	// FactUnchanged: processes, windows, listeners, files and profiles are as before the step, one second after it (R2).
 	FactUnchanged = "unchanged_after_refusal"
 	// FactBrowserAlive: the person's own program still runs (pid and start time).
@@ -305,7 +308,7 @@ const (
 
 // SystemFacts lists every fact.
 var SystemFacts = []string{FactProfileOwn, FactProfileMode, FactProfileUsed, FactProfileGone, FactProcessesGone, FactSandboxOn, FactLoopbackOnly,
-	FactNoRequests, FactNoConnections, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactWindowAbove, FactCut,
+	FactNoRequests, FactNoConnections, FactEndpointUntouched, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactWindowAbove, FactCut,
 	FactBrowserKilled, FactRenderersKilled, FactFrozen, FactThawed, FactEngineAgain, FactEngineKilled, FactKilledProcesses, FactKilledProfiles}
 
 // Scan is one canary scan. What is "engine_raw" (results, stderr, tapped before our redactor), "bundle" (the row's files) or "temporary".

@@ -119,11 +119,12 @@ var Verbs = []Verb{
 		{Name: "profile", Kind: FieldEnum, Words: []string{string(engine.PostureIsolatedNew), string(engine.PostureIsolatedNamed)}, Required: true, Doc: "the profile posture"},
 		inSession,
 	}},
-	{Name: "attach", Doc: "asks the engine to attach to a program of the person that runs as a decoy", KeepsPages: true, Operation: engine.OpPrepare, Fields: []Field{
-		{Name: "product", Kind: FieldEnum, Words: decoys, Required: true, Doc: "the decoy, one of the row's desk"},
+	{Name: "attach", Doc: "asks the engine to attach to a program of the person that runs as a decoy, or to another process", KeepsPages: true, Operation: engine.OpPrepare, Fields: []Field{
+		{Name: "product", Kind: FieldEnum, Words: decoys, Doc: "the decoy, one of the row's desk"},
+		{Name: "process", Kind: FieldEnum, Words: []string{"dead", "own", "foreign"}, Doc: "a process that has ended, the engine's own, or another user's"},
 		{Name: "window", Kind: FieldEnum, Words: []string{"real", "impossible"}, Required: true, Doc: "its own window, or an id that no window has"},
 		inSession,
-	}},
+	}, OneOf: [][]string{{"product", "process"}}},
 	{Name: "bind", Doc: "binds a window of the desk", KeepsPages: true, Operation: engine.OpState, Fields: []Field{
 		{Name: "window", Kind: FieldWindow, Required: true, Doc: "the window's number on the desk, from 1"},
 		{Name: "as", Kind: FieldNew, Names: NameTarget, Required: true, Doc: "the name of the bound window"},
@@ -211,7 +212,7 @@ var Verbs = []Verb{
 var PageActs = []string{"move", "close"}
 
 // decoys are the programs that a desk can seat beside the browser.
-var decoys = []string{"firefox", "epiphany", "webkitgtk_minibrowser", "xterm"}
+var decoys = []string{"firefox", "renamed_firefox", "chromium", "epiphany", "webkitgtk_minibrowser", "xterm", "clock", "unknown_browser"}
 
 // Calls is how many calls of the engine the step makes: times for each of its callers. Steps of verbs without repetition make one, or none.
 func (s Step) Calls() int { return max(s.Int("times"), 1) * max(s.Int("callers"), 1) }

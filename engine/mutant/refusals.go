@@ -3,6 +3,12 @@ package mutant
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/engine-acceptance/acceptance/engine"
 )
@@ -39,13 +45,52 @@ func refusals() []Mutant {
 				}
 				return n.Call(ctx, op, args)
 			})},
-		{Name: "probes-before-it-refuses", Seam: SeamDesk, Text: "asks the X server about a window before it refuses to attach", Rows: []string{"attach-ordinary-firefox*"},
-			Kills: kills("S10", "probed"),
+		{Name: "probes-before-it-refuses", Seam: SeamDesk, Text: "asks the X server about a window before it refuses to attach", Rows: []string{"attach-ordinary-firefox*", "process-unsupported"},
+			Kills: kills("S10", "probed", "R10", "probed"),
 			parts: around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
 				if op == engine.OpPrepare {
 					act(readFocus)
 				}
 				return n.Call(ctx, op, args)
 			})},
+		{Name: "takes-all-processes-for-one", Seam: SeamReceipt, Text: "says of every process that it is no browser, whatever it is", Rows: []string{"process-*"},
+			Kills: kills("R8", "refusal_wrong", "R10", "refusal_wrong"),
+			parts: around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
+				if op == engine.OpPrepare && fields(args)["pid"] != nil {
+					return refused(engine.CodeRouteUnavailable, op, "not_a_browser", engine.Detail{EngineFamily: engine.FamilyUnknown, Product: engine.ProductNone,
+						RequiredProtocol: engine.ProtocolUnknown, Limitation: "not_a_browser"}), nil
+				}
+				return n.Call(ctx, op, args)
+			})},
+		{Name: "connects-before-consent", Seam: SeamAdapter, Text: "looks at what listens in the person's browser before it refuses to attach", Rows: []string{"attach-own-chromium"},
+			Kills: kills("S5", "probed"),
+			parts: around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
+				if pid, ok := fields(args)["pid"].(float64); ok && op == engine.OpPrepare {
+					greet(int(pid))
+				}
+				return n.Call(ctx, op, args)
+			})},
+	}
+}
+
+// greet connects to the endpoint that a Chromium wrote into its profile, and leaves again.
+func greet(pid int) {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return
+	}
+	for arg := range strings.SplitSeq(string(line), "\x00") {
+		profile, ok := strings.CutPrefix(arg, "--user-data-dir=")
+		if !ok {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(profile, "DevToolsActivePort"))
+		if err != nil {
+			return
+		}
+		port, _, _ := strings.Cut(string(content), "\n")
+		if c, err := net.DialTimeout("tcp", "127.0.0.1:"+port, time.Second); err == nil {
+			_ = c.Close()
+		}
 	}
 }

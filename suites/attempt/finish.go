@@ -277,5 +277,26 @@ func (a *Attempt) seatDecoy(ctx context.Context, product string) error {
 	return nil
 }
 
+// Process finds a process that no engine may attach to: one that has ended, the engine's own, another user's.
+func (a *Attempt) Process(ctx context.Context, which string) (int, error) {
+	switch which {
+	case "dead":
+		pid, err := a.Stage.DeadProcess(ctx)
+		if err != nil {
+			return 0, a.fault("harness", "start a process that ends at once: %v", err)
+		}
+		return pid, nil
+	case "own":
+		return a.Stage.Host.Identity().PID, nil
+	case "foreign":
+		pid, err := a.Stage.AnotherUsers()
+		if err != nil {
+			return 0, a.fault("environment", "find another user's process: %v", err)
+		}
+		return pid, nil
+	}
+	return 0, fmt.Errorf("no process is called %q", which)
+}
+
 // Decoy is the running decoy of a product: its process and its window.
 func (a *Attempt) Decoy(product string) (*stage.Window, error) { return a.Stage.DecoyWindow(product) }

@@ -2,6 +2,9 @@ package attempt
 
 import (
 	"context"
+	"fmt"
+	"net"
+	"slices"
 	"time"
 
 	"github.com/engine-acceptance/acceptance/evidence"
@@ -18,16 +21,19 @@ type Probes struct {
 	connections int
 	peak        int
 	samples     int
-	stop        chan struct{}
-	done        chan struct{}
+	// endpoint is the port that the decoy listens on, 0 when it has none; touched is how many sockets of it were seen at once, beside the listener.
+	endpoint uint16
+	touched  int
+	stop     chan struct{}
+	done     chan struct{}
 }
 
 // sample is how often the engine's sockets are looked at while it must not connect. A connection that lives shorter is not seen; the X
 // server's own record has no such limit.
 const sample = time.Millisecond
 
-// WatchProbes begins to watch.
-func (a *Attempt) WatchProbes(ctx context.Context) (*Probes, error) {
+// WatchProbes begins to watch. Product names the decoy that the engine is asked about, empty for none.
+func (a *Attempt) WatchProbes(ctx context.Context, product string) (*Probes, error) {
 	from, err := a.Stage.Log.Barrier(ctx)
 	if err != nil {
 		return nil, a.fault("harness", "barrier on the desk's event log: %v", err)
@@ -43,6 +49,11 @@ func (a *Attempt) WatchProbes(ctx context.Context) (*Probes, error) {
 	}
 	if p.connections, err = connectionsOf(tree); err != nil {
 		return nil, a.fault("harness", "count the engine's connections: %v", err)
+	}
+	if product != "" {
+		if p.endpoint, err = a.endpointOf(product); err != nil {
+			return nil, a.fault("environment", "find the endpoint of the person's %s: %v", product, err)
+		}
 	}
 	a.probes = p
 	go p.watch(tree)
@@ -65,6 +76,11 @@ func (p *Probes) watch(tree []process.Entry) {
 		if err == nil {
 			p.peak = max(p.peak, n)
 			p.samples++
+		}
+		if p.endpoint != 0 {
+			if n, err := socketsAt(p.endpoint); err == nil {
+				p.touched = max(p.touched, n)
+			}
 		}
 		select {
 		case <-p.stop:
@@ -101,7 +117,57 @@ func (p *Probes) Stop(ctx context.Context) error {
 	}
 	a.Fact(evidence.FactNoRequests, clients == 0 && p.clients == 0 && requests == 0, requests+clients, "")
 	a.Fact(evidence.FactNoConnections, p.samples > 0 && p.peak <= p.connections, p.peak-p.connections, "")
+	if p.endpoint == 0 {
+		return nil
+	}
+	n, err := socketsAt(p.endpoint)
+	if err != nil {
+		return a.fault("harness", "read the kernel's socket table: %v", err)
+	}
+	p.touched = max(p.touched, n)
+	// The same look must find a connection that is there, or it proves nothing.
+	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", p.endpoint))
+	if err != nil {
+		return a.fault("environment", "connect to the endpoint of the person's browser: %v", err)
+	}
+	defer c.Close()
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // it ends without a trace, so that the next look does not find it
+	}
+	if n, err = socketsAt(p.endpoint); err != nil || n <= p.touched {
+		return a.fault("harness", "our own connection to the endpoint was not seen: %d sockets, %v", n, err)
+	}
+	a.Fact(evidence.FactEndpointUntouched, p.touched == 0, p.touched, "")
 	return nil
+}
+
+// socketsAt counts the sockets of a port beside its listener, those of connections that were closed a moment ago included: the side that
+// closed first keeps one for a minute.
+func socketsAt(port uint16) (int, error) {
+	table, err := tcpTable()
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, line := range table {
+		if line.state != tcpListen && (line.local.Port() == port || line.remote.Port() == port) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// endpointOf is the port that a running decoy listens on, 0 when it listens on none.
+func (a *Attempt) endpointOf(product string) (uint16, error) {
+	w, err := a.Decoy(product)
+	if err != nil {
+		return 0, err
+	}
+	held, err := listenersOf([]process.Entry{{Identity: w.Owner}})
+	if err != nil || len(held) == 0 {
+		return 0, err
+	}
+	return held[0].addr.Port(), nil
 }
 
 // FactBystander observes whether the person's own program still is the process that was started.

@@ -20,52 +20,23 @@ type decoy struct {
 	window  *Window
 }
 
-// decoyPrograms are where Debian puts the programs that can sit on a desk as decoys.
-var decoyPrograms = map[string][]string{
-	"firefox":               {"/usr/lib/firefox-esr/firefox-esr", "/usr/lib/firefox/firefox"},
-	"epiphany":              {"/usr/bin/epiphany-browser"},
-	"webkitgtk_minibrowser": {"/usr/lib/x86_64-linux-gnu/webkit2gtk-4.1/MiniBrowser", "/usr/lib/x86_64-linux-gnu/webkit2gtk-4.0/MiniBrowser"},
-	"xterm":                 {"/usr/bin/xterm"},
-}
-
 // decoyBudget bounds the start of a decoy: a first start of Firefox was measured at 5.5 s.
 const decoyBudget = 20 * time.Second
 
-// SeatDecoy starts an ordinary program, without any remote interface, with the identity of the engine's side so that nothing but its kind
-// speaks against it, and waits for its window.
+// SeatDecoy starts an ordinary program of the person, with the identity of the engine's side so that nothing but its kind speaks against
+// it, and waits for its window, where it has one.
 func (s *Stage) SeatDecoy(ctx context.Context, product string) error {
-	path := ""
-	for _, p := range decoyPrograms[product] {
-		if _, err := os.Stat(p); err == nil {
-			path = p
-			break
-		}
-	}
-	if path == "" {
-		return fmt.Errorf("%s is not installed: looked for %v", product, decoyPrograms[product])
-	}
-	var args []string
-	home := s.DecoyHome()
-	if err := os.MkdirAll(home, 0o700); err != nil {
+	home := filepath.Join(s.DecoyHome(), product)
+	if err := s.makeDirs(s.DecoyHome(), home); err != nil {
 		return err
 	}
-	if err := s.give(home); err != nil {
-		return err
+	known, ok := programs[product]
+	if !ok {
+		return fmt.Errorf("no program is known by the name %s", product)
 	}
-	if product == "firefox" {
-		profile := filepath.Join(home, "profile")
-		if err := os.MkdirAll(profile, 0o700); err != nil {
-			return err
-		}
-		// Preferences that keep a first start quiet; none of them enables remote control.
-		prefs := "user_pref(\"browser.shell.checkDefaultBrowser\", false);\nuser_pref(\"datareporting.policy.dataSubmissionEnabled\", false);\nuser_pref(\"browser.aboutwelcome.enabled\", false);\n"
-		if err := os.WriteFile(filepath.Join(profile, "user.js"), []byte(prefs), 0o600); err != nil {
-			return err
-		}
-		if err := s.give(profile, filepath.Join(profile, "user.js")); err != nil {
-			return err
-		}
-		args = []string{"--profile", profile, "--no-remote", "--new-instance", "about:blank"}
+	path, args, err := known.ready(s, home)
+	if err != nil {
+		return err
 	}
 	p, err := s.Desk.Start(ctx, desk.Browser, process.Spec{Path: path, Args: args, Dir: home, Env: homed(s.Desk.Env(desk.Browser), home)})
 	if err != nil {
@@ -73,6 +44,14 @@ func (s *Stage) SeatDecoy(ctx context.Context, product string) error {
 	}
 	d := &decoy{product: product, proc: p}
 	s.decoys = append(s.decoys, d)
+	if known.windowless {
+		now, err := p.Identity().Now()
+		if err != nil {
+			return fmt.Errorf("%s ended at once: %w", product, p.Ended())
+		}
+		d.window = &Window{Owner: now}
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, decoyBudget)
 	defer cancel()
 	for {
@@ -105,6 +84,16 @@ func (s *Stage) SeatDecoy(ctx context.Context, product string) error {
 // DecoyHome is the home of the person's own programs, apart from the engine's, so that what they write is told from what the engine writes.
 func (s *Stage) DecoyHome() string { return filepath.Join(s.Desk.Home(), "person") }
 
+// makeDirs makes private directories and hands them to the identity of the engine's side.
+func (s *Stage) makeDirs(dirs ...string) error {
+	for _, dir := range dirs {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	return s.give(dirs...)
+}
+
 // give hands files to the identity of the engine's side.
 func (s *Stage) give(paths ...string) error {
 	u := s.Desk.User()
@@ -133,7 +122,7 @@ func homed(env []string, home string) []string {
 	return out
 }
 
-// DecoyWindow is the window of a running decoy.
+// DecoyWindow is the window of a running decoy. A decoy without a window has the id 0.
 func (s *Stage) DecoyWindow(product string) (*Window, error) {
 	i := slices.IndexFunc(s.decoys, func(d *decoy) bool { return d.product == product })
 	if i < 0 {

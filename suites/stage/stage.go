@@ -315,6 +315,42 @@ func (s *Stage) EndShared(ctx context.Context) error {
 	return nil
 }
 
+// AnotherUsers is a living process that does not belong to the engine's side: our own where it has an identity of its own, else the
+// system's first. It is an error when that is of the same user.
+func (s *Stage) AnotherUsers() (int, error) {
+	if s.Desk.User() != nil {
+		return os.Getpid(), nil
+	}
+	all, err := process.Scan()
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range all {
+		if e.UID >= 0 && e.UID != os.Getuid() && e.State != 'Z' {
+			return e.PID, nil
+		}
+	}
+	return 0, errors.New("every process of this machine belongs to one user")
+}
+
+// DeadProcess is the pid of a process of the engine's side that has just ended.
+func (s *Stage) DeadProcess(ctx context.Context) (int, error) {
+	path, err := installed(sleeps)
+	if err != nil {
+		return 0, err
+	}
+	p, err := s.Desk.Start(ctx, desk.Browser, process.Spec{Path: path, Args: []string{"0"}})
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case <-p.Done():
+		return p.Identity().PID, nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
 // EndDecoys ends every decoy.
 func (s *Stage) EndDecoys(ctx context.Context) error {
 	var errs []error
