@@ -29,7 +29,7 @@ const (
 )
 
 // requiredChannels are the guard channels that every row needs alive (design section 6).
-var requiredChannels = []string{"core", "input", "record", "selection", "output", "properties", "bus", "accessibility", "sentinel"}
+var requiredChannels = []string{"core", "input", "record", "selection", "output", "properties", "bus", "accessibility", "sentinel", "profiles", "listeners"}
 
 // requiredControls are the kinds that the controls process must have committed, and every guard seen, around each row.
 var requiredControls = []Reason{ReasonFocusLeft, ReasonStackingChanged, ReasonCoverChanged, ReasonPointerMoved, ReasonPointerWarped, ReasonPointerGrabbed,

@@ -103,7 +103,7 @@ func (j *judgement) system() {
 		{FactProfileMode, "S1", ReasonProfileMode},
 		{FactProfileUsed, "S1", ReasonProfileUnused}, {FactProfileGone, "S1", ReasonProfileLeft}, {FactProcessesGone, "S1", ReasonProcessLeft},
 		{FactSandboxOn, "J11", ReasonSandboxOff}, {FactLoopbackOnly, "S13", ReasonListenerExposed}, {FactNoRequests, probed, ReasonProbed},
-		{FactNoConnections, probed, ReasonProbed}, {FactEndpointUntouched, "S5", ReasonProbed}, {FactUnchanged, "R2", ReasonRefusalMutated}, {FactBystanderAlive, "S3", ReasonBystanderHarmed},
+		{FactNoConnections, probed, ReasonProbed}, {FactEndpointUntouched, "S5", ReasonProbed}, {FactPersonProfiles, "S3", ReasonProfileTouched}, {FactUnchanged, "R2", ReasonRefusalMutated}, {FactBystanderAlive, "S3", ReasonBystanderHarmed},
 		{FactCut, "J5", ReasonHarnessFault}, {FactEngineKilled, "J5", ReasonHarnessFault},
 		{FactBrowserKilled, "J5", ReasonHarnessFault}, {FactRenderersKilled, "J5", ReasonHarnessFault}, {FactFrozen, "J5", ReasonHarnessFault},
 		{FactThawed, "J5", ReasonHarnessFault}, {FactEngineAgain, "J5", ReasonHarnessFault},
@@ -128,6 +128,9 @@ func (j *judgement) system() {
 		if len(byFact[fact]) == 0 && !j.interrupted() {
 			j.add("J1", ReasonTooFewSeen, j.end(), "%s was not measured: %s", fact, why)
 		}
+	}
+	for _, fact := range []string{FactPersonProfiles, FactLoopbackOnly} {
+		need(fact, "it is looked at in every row")
 	}
 	if p := j.row.Expect.Profile; p != nil {
 		for _, fact := range []string{FactProfileOwn, FactProfileMode, FactProfileUsed, FactProfileGone, FactProcessesGone, FactSandboxOn, FactLoopbackOnly} {
@@ -185,6 +188,8 @@ func (j *judgement) scans() {
 		}
 		for _, f := range s.Findings {
 			switch {
+			case s.What == "engine_files":
+				j.add("P8", ReasonEngineLeaked, o, "canary %s (%s) stands in a file that the engine wrote, as %s", f.Canary, f.Channel, f.Encoding)
 			case s.What != "engine_raw":
 				j.add("P1", ReasonBundleLeaked, o, "canary %s (%s) stands in %s as %s", f.Canary, f.Channel, f.Where, f.Encoding)
 			case f.Channel == "identifier":
@@ -194,7 +199,7 @@ func (j *judgement) scans() {
 			}
 		}
 	}
-	for _, what := range []string{"engine_raw", "bundle"} {
+	for _, what := range []string{"engine_raw", "engine_files", "bundle"} {
 		if !seen[what] {
 			j.add("P7", ReasonScanBlind, j.end(), "%s was not scanned", what)
 		}

@@ -108,6 +108,8 @@ func frame(c matrix.Contract, own ...Observation) []Observation {
 	obs = append(obs, Observation{Kind: KindPerson, Person: &Person{Injected: 20, Received: 20}},
 		Observation{Kind: KindHeartbeat, Heartbeat: &Heartbeat{MaxGapNS: 1e6}},
 		Observation{Kind: KindScan, Scan: &Scan{What: "engine_raw", Files: 2, Bytes: 100, ControlFound: true}},
+		Observation{Kind: KindSystem, System: &System{Fact: FactPersonProfiles, Holds: true}}, Observation{Kind: KindSystem, System: &System{Fact: FactLoopbackOnly, Holds: true}},
+		Observation{Kind: KindScan, Scan: &Scan{What: "engine_files", Files: 1, Bytes: 10, ControlFound: true}},
 		Observation{Kind: KindScan, Scan: &Scan{What: "bundle", Files: 9, Bytes: 1000, ControlFound: true}},
 		Observation{Kind: KindFilm, Film: &Film{Present: true, Decodes: true, Frames: 30, SideFrames: 30, Monotonic: true, CodesTried: 3, CodesRead: 3, MasksSolid: true, CoversRow: true}},
 		Observation{Kind: KindEnd, End: &End{}})
@@ -418,6 +420,21 @@ func cases() []vector {
 		{"profile_left", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactProfileGone)...)...), Fail, "S1 profile_left"},
 		{"browser_left", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactProcessesGone)...)...), Fail, "S1 process_left"},
 		{"profile_open_to_others", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactProfileMode)...)...), Fail, "S1 profile_mode"},
+		{"person_profile_touched", ty, own(fact("act", FactPersonProfiles, false)), Fail, "S3 person_profile_touched"},
+		{"person_profiles_not_watched", ty, change(goodType(), without(func(o Observation) bool { return o.Kind == KindSystem && o.System.Fact == FactPersonProfiles })), HarnessError, "J1 too_few_seen"},
+		{"profile_watch_is_blind", ty, change(goodType(), func(obs []Observation) []Observation {
+			for _, o := range obs {
+				if o.Kind == KindGuard && o.Guard.Channel == "profiles" {
+					o.Guard.Alive = false
+				}
+			}
+			return obs
+		}), InvalidGuard, "J2 guard_lost"},
+		{"listener_in_the_middle_of_a_row", ty, own(fact("act", FactLoopbackOnly, false)), Fail, "S13 listener_exposed"},
+		{"listeners_not_watched", ty, change(goodType(), without(func(o Observation) bool { return o.Kind == KindSystem && o.System.Fact == FactLoopbackOnly })), HarnessError, "J1 too_few_seen"},
+		{"canary_in_the_engines_files", ty, own(Observation{Kind: KindScan, Scan: &Scan{What: "engine_files", Files: 1, ControlFound: true,
+			Findings: []ScanFinding{{Canary: "c1", Channel: "typed", Encoding: "plain", Where: "file at 0"}}}}), Fail, "P8 engine_leaked"},
+		{"engines_files_not_scanned", ty, change(goodType(), without(func(o Observation) bool { return o.Kind == KindScan && o.Scan.What == "engine_files" })), HarnessError, "P7 scan_blind"},
 		{"attach_refused_without_a_probe", attachRow(), frame(attachRow(), attachFacts("")...), Pass, ""},
 		{"attach_asked_the_x_server", attachRow(), frame(attachRow(), attachFacts(FactNoRequests)...), Fail, "S5 probed"},
 		{"attach_connected_somewhere", attachRow(), frame(attachRow(), attachFacts(FactNoConnections)...), Fail, "S5 probed"},

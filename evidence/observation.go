@@ -270,7 +270,7 @@ const (
 	FactProcessesGone = "processes_gone"
 	// FactSandboxOn: the browser runs with its sandbox, under an ordinary uid.
 	FactSandboxOn = "sandbox_on"
-	// FactLoopbackOnly: every listener of engine and browser is loopback.
+	// FactLoopbackOnly: every listener of engine and browser is loopback; looked at after a launch and all through the row.
 	FactLoopbackOnly = "loopback_only"
 	// FactNoRequests: the engine's tree made no X request during the step; FactNoConnections: no connection.
 	FactNoRequests    = "no_x_requests"
@@ -278,6 +278,9 @@ const (
 	// FactEndpointUntouched: nobody connected to the endpoint of the person's browser during the step; a connection of ours was seen there
 	// afterwards (S5).
 	FactEndpointUntouched = "endpoint_untouched"
+	// FactPersonProfiles: nobody opened, read, linked or changed anything in the person's own profiles during the row (S3). That the watch
+	// sees is guard channel "profiles".
+	FactPersonProfiles = "person_profiles_untouched"
 	// FactUnchanged: processes, windows, listeners, files and profiles are as before the step, one second after it (R2).
 	FactUnchanged = "unchanged_after_refusal"
 	// FactBrowserAlive: the person's own program still runs (pid and start time).
@@ -308,10 +311,10 @@ const (
 
 // SystemFacts lists every fact.
 var SystemFacts = []string{FactProfileOwn, FactProfileMode, FactProfileUsed, FactProfileGone, FactProcessesGone, FactSandboxOn, FactLoopbackOnly,
-	FactNoRequests, FactNoConnections, FactEndpointUntouched, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactWindowAbove, FactCut,
+	FactNoRequests, FactNoConnections, FactEndpointUntouched, FactPersonProfiles, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactWindowAbove, FactCut,
 	FactBrowserKilled, FactRenderersKilled, FactFrozen, FactThawed, FactEngineAgain, FactEngineKilled, FactKilledProcesses, FactKilledProfiles}
 
-// Scan is one canary scan. What is "engine_raw" (results, stderr, tapped before our redactor), "bundle" (the row's files) or "temporary".
+// Scan is one canary scan. What is "engine_raw" (results, stderr, tapped before our redactor), "engine_files" (what the engine wrote), "bundle" (the row's files) or "temporary".
 type Scan struct {
 	What         string        `json:"what"`
 	Files        int           `json:"files"`

@@ -127,6 +127,7 @@ const (
 	ReasonUndeclaredEffect Reason = "side_effect_undeclared"
 	ReasonOverdeclared     Reason = "side_effect_overdeclared"
 	ReasonBystanderHarmed  Reason = "bystander_harmed"
+	ReasonProfileTouched   Reason = "person_profile_touched"
 	// Harness and environment.
 	ReasonBundleLeaked      Reason = "bundle_leaked"
 	ReasonScanBlind         Reason = "scan_blind"

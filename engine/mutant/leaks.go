@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -21,6 +22,14 @@ func leaks() []Mutant {
 			parts: around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
 				if op == engine.OpType {
 					fmt.Fprintf(os.Stderr, "typing %q\n", text(args, "text"))
+				}
+				return n.Call(ctx, op, args)
+			})},
+		{Name: "keeps-what-is-typed", Seam: SeamStore, Text: "writes typed text to a file of its own", Rows: []string{"artifacts-clean"},
+			Kills: kills("P8", "engine_leaked"),
+			parts: around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
+				if op == engine.OpType {
+					_ = os.WriteFile(filepath.Join(os.Getenv("XDG_STATE_HOME"), "last-typed"), []byte(text(args, "text")), 0o600)
 				}
 				return n.Call(ctx, op, args)
 			})},

@@ -3,7 +3,10 @@ package mutant
 import (
 	"context"
 	"encoding/json"
+	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"time"
 
 	"github.com/engine-acceptance/acceptance/engine"
@@ -40,6 +43,24 @@ func setups() []Mutant {
 					}
 				}
 				return r, err
+			})},
+		{Name: "reads-the-persons-profile", Seam: SeamAdapter, Text: "looks into the person's Firefox profiles before it launches a browser", Rows: []string{"person-profiles"},
+			Kills: kills("S3", "person_profile_touched"),
+			parts: around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
+				if home, err := os.UserHomeDir(); err == nil && op == engine.OpPrepare {
+					_, _ = os.ReadFile(filepath.Join(home, ".mozilla", "firefox", "profiles.ini"))
+				}
+				return n.Call(ctx, op, args)
+			})},
+		{Name: "listens-to-everybody", Seam: SeamAdapter, Text: "listens on all addresses while it loads a page", Rows: []string{"listener-loopback"},
+			Kills: kills("S13", "listener_exposed"),
+			parts: around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
+				if op == engine.OpNavigate {
+					if l, err := net.Listen("tcp4", "0.0.0.0:0"); err == nil {
+						time.AfterFunc(300*time.Millisecond, func() { _ = l.Close() })
+					}
+				}
+				return n.Call(ctx, op, args)
 			})},
 	}
 }

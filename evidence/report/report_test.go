@@ -77,13 +77,16 @@ func observed(c matrix.Contract, plan string, edit func([]evidence.Observation) 
 		{MonoNS: at(950), Phase: back, Kind: evidence.KindPerson, Person: &evidence.Person{Injected: 20, Received: 20}},
 		{MonoNS: at(1100), Phase: clean, Step: "after", Kind: evidence.KindControls, Controls: &evidence.Controls{When: "after", Committed: controlKinds, TookNS: 7e6}},
 	}
-	for _, ch := range []string{"core", "input", "record", "selection", "output", "properties", "bus", "accessibility", "sentinel"} {
+	for _, ch := range []string{"core", "input", "record", "selection", "output", "properties", "bus", "accessibility", "sentinel", "profiles", "listeners"} {
 		obs = append(obs, evidence.Observation{MonoNS: at(1110), Phase: clean, Kind: evidence.KindGuard, Guard: &evidence.Guard{Channel: ch, Alive: true, Events: 10}})
 	}
 	obs = append(obs,
 		evidence.Observation{MonoNS: at(1200), Phase: clean, Kind: evidence.KindFilm, Film: &evidence.Film{Present: true, Decodes: true, Frames: 18, SideFrames: 18, Monotonic: true,
 			CodesTried: 3, CodesRead: 3, MasksSolid: true, SpanNS: 1.2e9, CoversRow: true}},
 		evidence.Observation{MonoNS: at(1210), Phase: clean, Kind: evidence.KindScan, Scan: &evidence.Scan{What: "engine_raw", Files: 2, Bytes: 100, ControlFound: true}},
+		evidence.Observation{MonoNS: at(1212), Phase: clean, Kind: evidence.KindSystem, System: &evidence.System{Fact: evidence.FactPersonProfiles, Holds: true}},
+		evidence.Observation{MonoNS: at(1213), Phase: clean, Kind: evidence.KindSystem, System: &evidence.System{Fact: evidence.FactLoopbackOnly, Holds: true}},
+		evidence.Observation{MonoNS: at(1215), Phase: clean, Kind: evidence.KindScan, Scan: &evidence.Scan{What: "engine_files", Files: 1, Bytes: 10, ControlFound: true}},
 		evidence.Observation{MonoNS: at(1220), Phase: clean, Kind: evidence.KindScan, Scan: &evidence.Scan{What: "bundle", Files: 9, Bytes: 1000, ControlFound: true}},
 		evidence.Observation{MonoNS: at(1230), Phase: clean, Kind: evidence.KindHeartbeat, Heartbeat: &evidence.Heartbeat{MaxGapNS: 1e6}})
 	if edit != nil {

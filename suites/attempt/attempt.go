@@ -102,8 +102,11 @@ type Attempt struct {
 	frozen   process.Identity
 	posture  engine.Posture
 	profiles []string
-	launches map[string]*launched
-	issued   []string
+	// homes are the HOME directories of the row's browsers.
+	homes     []string
+	listening *stage.Listeners
+	launches  map[string]*launched
+	issued    []string
 	// launch counts the launches that the row's steps made.
 	launch  int
 	film    *film
@@ -165,6 +168,7 @@ func Begin(ctx context.Context, s *stage.Stage, c matrix.Contract, out Out, o Op
 	a.journalMark = s.Pages.Journal().Mark()
 	a.health = s.Log.Health()
 	s.Heart.Reset()
+	a.listening = s.WatchListeners()
 	if !o.WithoutFilm {
 		if err := a.startFilm(ctx); err != nil {
 			return a, a.fault("harness", "start the film: %v", err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/engine-acceptance/acceptance/evidence"
 	"github.com/engine-acceptance/acceptance/fixtures"
@@ -47,9 +48,15 @@ func (a *Attempt) End(ctx context.Context) {
 	}
 	a.guards(atEnd)
 	a.cutFilm()
+	for _, product := range a.Contract.Desk.Decoys {
+		a.FactBystander(product)
+	}
 	if err := a.Stage.EndDecoys(ctx); err != nil {
 		_ = a.fault("harness", "end the person's programs: %v", err)
 	}
+	a.listenersAccount()
+	a.profilesAccount(ctx)
+	a.artifacts(ctx) // now, for the next row's browser will hold what its pages give it
 	a.tap, a.tapOverrun = a.Stage.Host.Take()
 	a.gapNS = a.Stage.Heart.MaxGapNS()
 }
@@ -274,8 +281,16 @@ func (a *Attempt) seatDecoy(ctx context.Context, product string) error {
 	if err := a.Stage.SeatDecoy(ctx, product); err != nil {
 		return a.fault("environment", "start the person's %s: %v", product, err)
 	}
+	// A browser that has just shown its window raises it once more: the person begins when that is over.
+	if _, err := a.Stage.Log.Settle(ctx, seated); err != nil && !a.guardsAlive() {
+		return a.fault("harness", "settle the desk: %v", err)
+	}
 	return nil
 }
+
+// seated is how long the desk must be still after a program of the person has shown its window: a Chromium was seen to raise it again half
+// a second later.
+const seated = 600 * time.Millisecond
 
 // Process finds a process that no engine may attach to: one that has ended, the engine's own, another user's.
 func (a *Attempt) Process(ctx context.Context, which string) (int, error) {

@@ -23,7 +23,7 @@ type beforeState struct {
 }
 
 func (a *Attempt) beforeLaunch(ctx context.Context) (*beforeState, error) {
-	b := &beforeState{dirs: directories(a.Stage.Desk.Home(), profileDepth), browser: a.browser}
+	b := &beforeState{dirs: directories(a.Stage.Desk.Home(), profileDepth, a.persons), browser: a.browser}
 	var err error
 	if b.tree, err = a.Stage.Host.Tree(); err != nil {
 		return nil, a.fault("harness", "list the engine's processes: %v", err)
@@ -75,6 +75,9 @@ func (a *Attempt) afterLaunch(ctx context.Context, session string, before *befor
 		a.Fact(evidence.FactProfileMode, err == nil && info.IsDir() && info.Mode().Perm() == 0o700, 1, "")
 		a.Fact(evidence.FactProfileUsed, files > 0, files, "")
 		a.profiles = append(a.profiles, dir)
+		if home := a.browserHome(fresh[0].Owner.PID); home != "" {
+			a.homes = append(a.homes, home)
+		}
 		a.rememberIdentifiers(dir)
 	}
 	filtered, unswitched, ordinary := sandboxed(browser)

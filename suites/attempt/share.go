@@ -15,6 +15,9 @@ func (a *Attempt) share(ctx context.Context) error {
 		if a.Stage.Measure(ctx, s.Window) == nil && a.tidy(ctx, s) {
 			a.session, a.posture = s.Session, s.Posture
 			a.profiles = append(a.profiles, s.Profile)
+			if home := a.browserHome(s.PID); home != "" {
+				a.homes = append(a.homes, home)
+			}
 			a.veil()
 			a.adopt([]*stage.Window{s.Window})
 			if err := a.restore(ctx); err != nil {

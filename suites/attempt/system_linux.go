@@ -162,8 +162,8 @@ func openBelow(dir string, tree []process.Entry) []string {
 	return out
 }
 
-// directories lists the directories below root down to a depth, without following links.
-func directories(root string, depth int) map[string]fs.FileMode {
+// directories lists the directories below root down to a depth, without following links and without entering those that skip names.
+func directories(root string, depth int, skip func(string) bool) map[string]fs.FileMode {
 	out := map[string]fs.FileMode{}
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
@@ -172,6 +172,9 @@ func directories(root string, depth int) map[string]fs.FileMode {
 		rel, _ := filepath.Rel(root, path)
 		if rel == "." {
 			return nil
+		}
+		if skip(path) {
+			return fs.SkipDir
 		}
 		if info, err := d.Info(); err == nil {
 			out[path] = info.Mode().Perm()
@@ -182,6 +185,11 @@ func directories(root string, depth int) map[string]fs.FileMode {
 		return nil
 	})
 	return out
+}
+
+// persons reports whether a directory is the person's: where the person's own programs write, and their profiles, which nobody opens.
+func (a *Attempt) persons(dir string) bool {
+	return dir == a.Stage.DecoyHome() || a.Stage.PersonProfile(dir)
 }
 
 // profileDepth is how deep below the desk's home a profile directory may lie.
@@ -259,10 +267,7 @@ func (a *Attempt) look(ctx context.Context) (*system, error) {
 	for _, l := range held {
 		s.listeners = append(s.listeners, l.addr.String())
 	}
-	for d := range directories(a.Stage.Desk.Home(), 5) {
-		if d == a.Stage.DecoyHome() || strings.HasPrefix(d, a.Stage.DecoyHome()+"/") {
-			continue // the person's own programs write there
-		}
+	for d := range directories(a.Stage.Desk.Home(), 5, a.persons) {
 		if !slices.ContainsFunc(a.profiles, func(p string) bool { return strings.HasPrefix(d, p+"/") }) {
 			s.dirs = append(s.dirs, d)
 		}

@@ -18,7 +18,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -71,6 +70,8 @@ type Stage struct {
 	// Once is the round of the controls that are committed once a desk, because the window manager takes a while over them; every row that is carried out
 	// here rests on it.
 	Once evidence.Controls
+	// Profiles watches the person's own profiles.
+	Profiles *Watch
 	// Claimed is what the engine file says.
 	Claimed Claimed
 
@@ -134,6 +135,12 @@ func Open(ctx context.Context, cfg Config) (_ *Stage, err error) {
 		return nil, err
 	}
 	if err := s.seat(ctx, cfg); err != nil {
+		return nil, err
+	}
+	if err := s.plantProfiles(); err != nil {
+		return nil, err
+	}
+	if s.Profiles, err = watchProfiles(s.Desk.Home()); err != nil {
 		return nil, err
 	}
 	attribute := fixtures.NewAttributor(s.browserRoots)
@@ -402,20 +409,9 @@ func (s *Stage) ofEngine(pid int) bool {
 	if known {
 		return true
 	}
-	tree, err := s.Host.Tree()
-	if err != nil {
-		return false
-	}
-	if user := s.Desk.User(); user != nil {
-		if all, err := process.Scan(); err == nil {
-			tree = slices.DeleteFunc(all, func(e process.Entry) bool { return e.UID != user.UID })
-		}
-	}
+	tree := s.engineSide()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, d := range s.decoys {
-		tree = slices.DeleteFunc(tree, func(e process.Entry) bool { return e.Session == d.proc.Identity().PID })
-	}
 	for _, e := range tree {
 		s.browsers[e.PID] = true
 	}
@@ -460,6 +456,9 @@ func (s *Stage) Close(ctx context.Context) error {
 		errs = append(errs, s.Host.Stop(ctx))
 	}
 	errs = append(errs, s.EndDecoys(ctx))
+	if s.Profiles != nil {
+		errs = append(errs, s.Profiles.Close())
+	}
 	if s.Pages != nil {
 		errs = append(errs, s.Pages.Close(ctx))
 	}
