@@ -79,7 +79,8 @@ func greet(pid int) {
 	if err != nil {
 		return
 	}
-	for arg := range strings.SplitSeq(string(line), "\x00") {
+	// Chromium writes its own title over its arguments, with spaces between them.
+	for arg := range strings.FieldsFuncSeq(string(line), func(r rune) bool { return r == 0 || r == ' ' }) {
 		profile, ok := strings.CutPrefix(arg, "--user-data-dir=")
 		if !ok {
 			continue
