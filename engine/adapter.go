@@ -43,6 +43,9 @@ type LaunchSpec struct {
 	Env []string
 	// Budget bounds the time until the browser is usable.
 	Budget time.Duration
+	// Owns proves, before the first byte is sent there, that an endpoint is loopback and belongs to a process or to what is below it; its
+	// error is a refusal. Nil proves nothing: the caller proves it after the launch.
+	Owns func(context.Context, Process, netip.AddrPort) error
 }
 
 // Browser is one browser process with one connection. All methods are safe for concurrent use. After Lost is closed every method

@@ -93,6 +93,8 @@ type PrepareRequest struct {
 	Profile     Profile `json:"profile"`
 	PID         int     `json:"pid,omitempty"`
 	WindowID    uint32  `json:"window_id,omitempty"`
+	// TimeoutMS bounds a launch in milliseconds, 500 to 20,000; 0 leaves it to the engine's own budget, which is never exceeded.
+	TimeoutMS int `json:"timeout_ms,omitempty"`
 }
 
 // Prepared is what browser_prepare returns.

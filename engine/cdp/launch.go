@@ -111,8 +111,8 @@ func (a *Adapter) Launch(ctx context.Context, spec engine.LaunchSpec) (engine.Br
 	if err == nil {
 		return b, nil
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, ctx.Err() // nobody waits any more; where the time was up, what the browser did not do in it says more
 	}
 	return nil, err
 }
@@ -148,7 +148,7 @@ func (a *Adapter) launch(ctx context.Context, spec engine.LaunchSpec) (*Browser,
 		}
 		return nil, launchFailed("exited")
 	}
-	b := &Browser{adapter: a, child: child, profile: profile, scale: 1, lost: make(chan struct{})}
+	b := &Browser{adapter: a, child: child, profile: profile, owns: spec.Owns, scale: 1, lost: make(chan struct{})}
 	err = b.connect(ctx)
 	if err == nil {
 		go b.watch()
@@ -168,6 +168,10 @@ func (a *Adapter) launch(ctx context.Context, spec engine.LaunchSpec) (*Browser,
 	stop, cancel := context.WithTimeout(context.Background(), closeGrace)
 	defer cancel()
 	b.kill(stop)
+	if r := engine.AsRefusal(err); r != nil && reason == "no_endpoint" {
+		// There was an endpoint all the time, and it was not the browser's.
+		return nil, r
+	}
 	return nil, launchFailed(reason)
 }
 
@@ -241,6 +245,8 @@ type Browser struct {
 	endpoint netip.AddrPort
 	path     string // of the endpoint; it names the browser's generation
 	link     *link
+	// owns proves that an endpoint is the browser's before anything is sent to it; nil proves nothing.
+	owns func(context.Context, engine.Process, netip.AddrPort) error
 	// scale is device pixels per unit of the protocol's window bounds; it does not change while an X11 browser runs.
 	scale float64
 	// epoch counts the connections to this browser.
@@ -370,7 +376,8 @@ func (b *Browser) readScale(ctx context.Context) error {
 	return nil
 }
 
-// awaitEndpoint reads the endpoint file once it is whole.
+// awaitEndpoint reads the endpoint file once it is whole and names an endpoint of the browser's own: a file that an earlier run left names
+// another's, and that is not spoken to.
 func (b *Browser) awaitEndpoint(ctx context.Context) (netip.AddrPort, string, error) {
 	name := filepath.Join(b.profile, endpointFile)
 	var last error
@@ -378,6 +385,9 @@ func (b *Browser) awaitEndpoint(ctx context.Context) (netip.AddrPort, string, er
 		content, err := readBounded(name, maxEndpointFile)
 		if err == nil {
 			addr, path, err := parseEndpoint(content)
+			if err == nil {
+				err = b.ownsEndpoint(ctx, addr)
+			}
 			if err == nil {
 				return addr, path, nil
 			}
@@ -391,6 +401,18 @@ func (b *Browser) awaitEndpoint(ctx context.Context) (netip.AddrPort, string, er
 			return netip.AddrPort{}, "", fmt.Errorf("no endpoint: %w", errors.Join(ctx.Err(), last))
 		}
 	}
+}
+
+// ownsEndpoint proves that an endpoint is the browser's.
+func (b *Browser) ownsEndpoint(ctx context.Context, addr netip.AddrPort) error {
+	if b.owns == nil {
+		return nil
+	}
+	p, err := identify(b.child.pid) // a script becomes the browser while we wait
+	if err != nil {
+		return err
+	}
+	return b.owns(ctx, p, addr)
 }
 
 // readBounded reads a small regular file; a link is not followed.

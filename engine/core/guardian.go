@@ -51,8 +51,18 @@ func (g *guardian) process(dir profile, p engine.Process) error {
 	return g.tell(word{Op: "process", Profile: string(dir), Process: p})
 }
 
-// forget tells that nothing of a profile is left. A guardian that is gone does not need to know.
-func (g *guardian) forget(dir profile) { _ = g.tell(word{Op: "forget", Profile: string(dir)}) }
+// forget tells that nothing of a profile is left. A guardian that is gone does not need to know, and one that has nothing more to guard
+// is let go: a launch that failed leaves no process.
+func (g *guardian) forget(dir profile) {
+	_ = g.tell(word{Op: "forget", Profile: string(dir)})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.words) == 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), graceReturn)
+		defer cancel()
+		_ = g.end(ctx)
+	}
+}
 
 func (g *guardian) tell(w word) error {
 	if len(g.argv) == 0 {
@@ -128,6 +138,11 @@ func (g *guardian) start() error {
 func (g *guardian) close(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.end(ctx)
+}
+
+// end is close with the lock held.
+func (g *guardian) end(ctx context.Context) error {
 	if g.pipe == nil {
 		return nil
 	}

@@ -11,6 +11,9 @@ import (
 // settleLaunch is how long a fresh browser's window is given to reach the rectangle that its protocol tells.
 const settleLaunch = time.Second
 
+// A caller may bound a launch itself, within these.
+const minLaunch, maxLaunch = 500 * time.Millisecond, 20 * time.Second
+
 // prepare launches the session's browser on a profile of its own, or says that it runs already. Attaching to a running browser is refused by
 // what that browser is.
 func (e *Engine) prepare(ctx context.Context, op engine.Operation, req engine.PrepareRequest) engine.Result {
@@ -19,7 +22,14 @@ func (e *Engine) prepare(ctx context.Context, op engine.Operation, req engine.Pr
 	if s == nil {
 		return engine.Refused(e.noSession(op))
 	}
-	ctx, release, ok := s.enter(ctx, e.cfg.Budgets.Launch)
+	budget := e.cfg.Budgets.Launch
+	if asked := time.Duration(req.TimeoutMS) * time.Millisecond; req.TimeoutMS != 0 {
+		if asked < minLaunch || asked > maxLaunch {
+			return engine.Refused(e.argument(op, "invalid_argument", "timeout_ms"))
+		}
+		budget = min(budget, asked)
+	}
+	ctx, release, ok := s.enter(ctx, budget)
 	if !ok {
 		return engine.Refused(e.noSession(op))
 	}
@@ -127,7 +137,7 @@ func (e *Engine) launch(ctx context.Context, op engine.Operation, s *session, ol
 		return engine.Refused(e.refuse(op, "launch_failed", engine.Detail{Reason: "exited"}))
 	}
 	dispatched := time.Now()
-	b, err := e.cfg.Adapter.Launch(ctx, engine.LaunchSpec{ProfileDir: dir.data(), Env: dir.environment(e.cfg.Env), Budget: e.remaining(ctx)})
+	b, err := e.cfg.Adapter.Launch(ctx, engine.LaunchSpec{ProfileDir: dir.data(), Env: dir.environment(e.cfg.Env), Budget: e.remaining(ctx), Owns: e.cfg.Native.OwnsEndpoint})
 	if err != nil {
 		e.discard(dir, nil, engine.Process{})
 		return engine.Refused(e.adopt(ctx, op, s, nil, err))
@@ -197,17 +207,26 @@ func (e *Engine) remaining(ctx context.Context) time.Duration {
 // construct waits for the fresh browser's windows. When there is one native and one protocol window, they are the same by construction.
 func (e *Engine) construct(ctx context.Context, op engine.Operation, s *session, p *process) *engine.Refusal {
 	var settle time.Time
+	// none says that the last look found no window; a look that the deadline cuts short says nothing new.
+	none := false
+	failed := func(err error) *engine.Refusal {
+		if none && ctx.Err() == context.DeadlineExceeded && s.alive() {
+			return e.refuse(op, "environment", engine.Detail{Limitation: "no_native_window"})
+		}
+		return e.adopt(ctx, op, s, p, err)
+	}
 	for {
 		if p.lost() {
 			return e.refuse(op, "launch_failed", engine.Detail{Reason: "exited"})
 		}
 		windows, err := e.cfg.Native.Windows(ctx, p.id)
 		if err != nil {
-			return e.adopt(ctx, op, s, p, err)
+			return failed(err)
 		}
+		none = len(windows) == 0
 		contexts, err := p.browser.Contexts(ctx)
 		if err != nil {
-			return e.adopt(ctx, op, s, p, err)
+			return failed(err)
 		}
 		keys := windowsOf(contexts)
 		if len(windows) > 0 && len(keys) > 0 {
@@ -233,10 +252,7 @@ func (e *Engine) construct(ctx context.Context, op engine.Operation, s *session,
 			}
 		}
 		if err := pause(ctx, settleStep); err != nil {
-			if len(windows) == 0 && ctx.Err() == context.DeadlineExceeded && s.alive() {
-				return e.refuse(op, "environment", engine.Detail{Limitation: "no_native_window"})
-			}
-			return e.adopt(ctx, op, s, p, err)
+			return failed(err)
 		}
 	}
 }

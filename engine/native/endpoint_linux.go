@@ -182,9 +182,25 @@ func (e *endpoints) owns(p engine.Process, addr netip.AddrPort) error {
 		}
 	}
 	if !found {
-		return endpointOwner("owner")
+		return endpointOwner(e.elsewhere(p, addr.Port()))
 	}
 	return nil
+}
+
+// elsewhere says why no listener of a port is on the address that was asked about: the process listens on others, or it is not its own.
+func (e *endpoints) elsewhere(p engine.Process, port uint16) string {
+	for _, any := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
+		all, err := listenersOf(any)
+		if err != nil {
+			continue
+		}
+		for _, l := range all {
+			if l.addr.Port() == port && !l.addr.Addr().Unmap().IsLoopback() && e.holds(p, l.inode) {
+				return "not_loopback"
+			}
+		}
+	}
+	return "owner"
 }
 
 // holds says whether p or a process below it has the socket open.
