@@ -112,6 +112,7 @@ func (j *judgement) delivered(o Observation) {
 	if len(c.Violations) > 0 {
 		j.add("M17", ReasonReceiptMalformed, o, "%s: %s", c.Operation, c.Violations[0])
 	}
+	j.posture(o)
 	if c.Receipt == nil {
 		if mutating[c.Operation] {
 			j.add("M17", ReasonReceiptMissing, o, "%s returned no receipt", c.Operation)
@@ -119,6 +120,23 @@ func (j *judgement) delivered(o Observation) {
 		return
 	}
 	j.receipt(o)
+}
+
+// posture holds S14: a binding and the receipt of a launch name a posture that the row has asked for, and so nothing of the engine's own
+// as the person's. What is launched for a row is isolated_new, unless a step says otherwise.
+func (j *judgement) posture(o Observation) {
+	asked := []engine.Posture{engine.PostureIsolatedNew}
+	for _, s := range j.row.Steps {
+		if p := s.Text("profile"); s.Verb == "prepare" && p != "" {
+			asked = append(asked, engine.Posture(p))
+		}
+	}
+	if b := o.Call.Bind; b != nil && !slices.Contains(asked, b.Posture) {
+		j.add("S14", ReasonPostureUntrue, o, "the binding is presented as %q; the browser was launched as %v", b.Posture, asked)
+	}
+	if r := o.Call.Receipt; r != nil && o.Call.Operation == engine.OpPrepare && !slices.Contains(asked, r.Posture) {
+		j.add("S14", ReasonPostureUntrue, o, "the launch is presented as %q; asked for was %v", r.Posture, asked)
+	}
 }
 
 // refused judges a refusal: its form, its time, and that it changed nothing. Whether it was due is judged here too.
@@ -136,7 +154,7 @@ func (j *judgement) refused(o Observation) {
 	if want != nil && want.Within > 0 {
 		budget, slow = want.Within, j.row.Requirement // what the row asks for is the row's
 	}
-	if c.Operation != engine.OpPrepare {
+	if c.Operation != engine.OpPrepare || want != nil && want.Within > 0 {
 		j.late(slow, ReasonRefusalLate, o, time.Duration(c.ReplyNS-c.StartNS), budget)
 	}
 	for _, e := range j.of(KindJournal) {

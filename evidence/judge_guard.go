@@ -103,7 +103,7 @@ func (j *judgement) system() {
 		{FactProfileMode, "S1", ReasonProfileMode},
 		{FactProfileUsed, "S1", ReasonProfileUnused}, {FactProfileGone, "S1", ReasonProfileLeft}, {FactProcessesGone, "S1", ReasonProcessLeft},
 		{FactSandboxOn, "J11", ReasonSandboxOff}, {FactLoopbackOnly, "S13", ReasonListenerExposed}, {FactNoRequests, probed, ReasonProbed},
-		{FactNoConnections, probed, ReasonProbed}, {FactEndpointUntouched, "S5", ReasonProbed}, {FactPersonProfiles, "S3", ReasonProfileTouched}, {FactUnchanged, "R2", ReasonRefusalMutated}, {FactBystanderAlive, "S3", ReasonBystanderHarmed},
+		{FactNoConnections, probed, ReasonProbed}, {FactEndpointUntouched, "S5", ReasonProbed}, {FactDecoyUntouched, j.row.Requirement, ReasonDecoyReached}, {FactPersonProfiles, "S3", ReasonProfileTouched}, {FactUnchanged, "R2", ReasonRefusalMutated}, {FactBystanderAlive, "S3", ReasonBystanderHarmed},
 		{FactCut, "J5", ReasonHarnessFault}, {FactEngineKilled, "J5", ReasonHarnessFault},
 		{FactBrowserKilled, "J5", ReasonHarnessFault}, {FactRenderersKilled, "J5", ReasonHarnessFault}, {FactFrozen, "J5", ReasonHarnessFault},
 		{FactThawed, "J5", ReasonHarnessFault}, {FactEngineAgain, "J5", ReasonHarnessFault},
@@ -141,6 +141,9 @@ func (j *judgement) system() {
 				j.add("S1", ReasonProfileNotOwn, o, "the browser does not run on a profile of its own: %s", o.System.Detail)
 			}
 		}
+	}
+	if m := j.row.Desk.Machine; m == "endpoint_stale" || m == "endpoint_elsewhere" {
+		need(FactDecoyUntouched, "the endpoint file names another program's port")
 	}
 	if j.row.Expect.Probes == "none" {
 		need(FactNoRequests, "the row forbids probing")

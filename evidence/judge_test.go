@@ -82,7 +82,7 @@ func loadOf(file string) Observation {
 
 func receipt(op engine.Operation) *engine.Receipt {
 	return &engine.Receipt{Operation: op, Effect: engine.EffectConfirmed, Route: engine.RouteTrustedInput, Trust: engine.TrustTrustedInput,
-		Delivery: engine.DeliveryBackground, RequestedCount: 3, DeliveredCount: 3, Generation: "g1"}
+		Delivery: engine.DeliveryBackground, RequestedCount: 3, DeliveredCount: 3, Posture: engine.PostureIsolatedNew, Generation: "g1"}
 }
 
 // frame puts what every sound row has around its own observations and numbers all of them.
@@ -125,7 +125,7 @@ func frame(c matrix.Contract, own ...Observation) []Observation {
 
 func bindCall() Observation {
 	return Observation{Kind: KindCall, Step: "bind-1", Phase: PhaseBackground, MonoNS: 50, Call: &Call{Operation: engine.OpState, StartNS: 10, ReplyNS: 40, ClosedNS: 50,
-		Status: engine.StatusOK, Bind: &BindResult{Quality: engine.QualityExact, MutationAllowed: true, Generation: "g1", Active: []string{"true"}}}}
+		Status: engine.StatusOK, Bind: &BindResult{Quality: engine.QualityExact, MutationAllowed: true, Generation: "g1", Posture: engine.PostureIsolatedNew, Active: []string{"true"}}}}
 }
 
 func typeCall() Observation {
@@ -180,6 +180,23 @@ func launchFacts(but string) []Observation {
 		out = append(out, fact("launch", f, f != but))
 	}
 	return out
+}
+
+// failRow is a row about a launch that cannot succeed.
+func failRow() matrix.Contract {
+	c := typeRow()
+	c.ID, c.Stem, c.Requirement, c.Needs, c.Launch = "failure-stale", "failure-stale", "S9", nil, matrix.LaunchNone
+	c.Desk.Machine = "endpoint_stale"
+	c.Steps = []matrix.Step{{Name: "act", Verb: "prepare", Args: map[string]any{"profile": "isolated_new"}}}
+	c.Expect = matrix.Expect{Refusal: []matrix.RefusalExpect{{Of: "act", Code: engine.CodeRouteUnavailable, Trigger: "launch_failed",
+		Detail: map[string]string{"reason": "exited"}, Within: 5 * time.Second}}}
+	return c
+}
+
+func failFacts(reason string, reply int64, untouched bool) []Observation {
+	r := refusedCall(engine.CodeRouteUnavailable, "launch_failed", engine.Detail{Limitation: "launch_failed", Reason: reason})
+	r.Call.Operation, r.Call.Refusal.Operation, r.Call.ReplyNS, r.Call.ClosedNS = engine.OpPrepare, engine.OpPrepare, reply, reply+50
+	return []Observation{r, fact("act", FactUnchanged, true), fact("end", FactDecoyUntouched, untouched)}
 }
 
 // attachRow is a row about the person's own browser, which must not be attached to.
@@ -420,6 +437,15 @@ func cases() []vector {
 		{"profile_left", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactProfileGone)...)...), Fail, "S1 profile_left"},
 		{"browser_left", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactProcessesGone)...)...), Fail, "S1 process_left"},
 		{"profile_open_to_others", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactProfileMode)...)...), Fail, "S1 profile_mode"},
+		{"own_browser_presented_as_the_persons", ty, change(goodType(), with(KindCall, func(o *Observation) { o.Call.Bind.Posture = engine.PostureExisting })), Fail, "S14 posture_untrue"},
+		{"launch_presented_as_the_persons", la, change(goodLaunch(), with(KindCall, func(o *Observation) { o.Call.Receipt.Posture = engine.PostureExisting })), Fail, "S14 posture_untrue"},
+		{"launch_failure_explained", failRow(), frame(failRow(), failFacts("exited", 150, true)...), Pass, ""},
+		{"launch_failure_explained_wrongly", failRow(), frame(failRow(), failFacts("no_binary", 150, true)...), Fail, "S9 refusal_wrong"},
+		{"launch_failure_explained_too_late", failRow(), frame(failRow(), failFacts("exited", 6e9, true)...), Fail, "S9 refusal_late"},
+		{"launch_spoke_to_another_program", failRow(), frame(failRow(), failFacts("exited", 150, false)...), Fail, "S9 decoy_reached"},
+		{"launch_decoy_not_looked_at", failRow(), change(frame(failRow(), failFacts("exited", 150, true)...), without(func(o Observation) bool {
+			return o.Kind == KindSystem && o.System.Fact == FactDecoyUntouched
+		})), HarnessError, "J1 too_few_seen"},
 		{"person_profile_touched", ty, own(fact("act", FactPersonProfiles, false)), Fail, "S3 person_profile_touched"},
 		{"person_profiles_not_watched", ty, change(goodType(), without(func(o Observation) bool { return o.Kind == KindSystem && o.System.Fact == FactPersonProfiles })), HarnessError, "J1 too_few_seen"},
 		{"profile_watch_is_blind", ty, change(goodType(), func(obs []Observation) []Observation {

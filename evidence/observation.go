@@ -278,6 +278,9 @@ const (
 	// FactEndpointUntouched: nobody connected to the endpoint of the person's browser during the step; a connection of ours was seen there
 	// afterwards (S5).
 	FactEndpointUntouched = "endpoint_untouched"
+	// FactDecoyUntouched: nobody connected to the other program's listener that an endpoint file names; a connection of ours was counted
+	// there afterwards (S9, S13).
+	FactDecoyUntouched = "decoy_untouched"
 	// FactPersonProfiles: nobody opened, read, linked or changed anything in the person's own profiles during the row (S3). That the watch
 	// sees is guard channel "profiles".
 	FactPersonProfiles = "person_profiles_untouched"
@@ -311,7 +314,7 @@ const (
 
 // SystemFacts lists every fact.
 var SystemFacts = []string{FactProfileOwn, FactProfileMode, FactProfileUsed, FactProfileGone, FactProcessesGone, FactSandboxOn, FactLoopbackOnly,
-	FactNoRequests, FactNoConnections, FactEndpointUntouched, FactPersonProfiles, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactWindowAbove, FactCut,
+	FactNoRequests, FactNoConnections, FactEndpointUntouched, FactPersonProfiles, FactDecoyUntouched, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactWindowAbove, FactCut,
 	FactBrowserKilled, FactRenderersKilled, FactFrozen, FactThawed, FactEngineAgain, FactEngineKilled, FactKilledProcesses, FactKilledProfiles}
 
 // Scan is one canary scan. What is "engine_raw" (results, stderr, tapped before our redactor), "engine_files" (what the engine wrote), "bundle" (the row's files) or "temporary".

@@ -41,7 +41,7 @@ var reasonClass = map[Reason]class{
 
 	ReasonProfileNotOwn: classEngine, ReasonProfileMode: classEngine, ReasonProfileUnused: classEngine, ReasonProfileLeft: classEngine,
 	ReasonProcessLeft: classEngine, ReasonListenerExposed: classEngine, ReasonProbed: classEngine, ReasonUndeclaredEffect: classEngine,
-	ReasonOverdeclared: classEngine, ReasonBystanderHarmed: classEngine, ReasonProfileTouched: classEngine,
+	ReasonOverdeclared: classEngine, ReasonBystanderHarmed: classEngine, ReasonProfileTouched: classEngine, ReasonDecoyReached: classEngine, ReasonPostureUntrue: classEngine,
 
 	ReasonGuardLost: classGuard, ReasonControlMissed: classGuard,
 

@@ -127,6 +127,8 @@ const (
 	ReasonUndeclaredEffect Reason = "side_effect_undeclared"
 	ReasonOverdeclared     Reason = "side_effect_overdeclared"
 	ReasonBystanderHarmed  Reason = "bystander_harmed"
+	ReasonPostureUntrue    Reason = "posture_untrue"
+	ReasonDecoyReached     Reason = "decoy_reached"
 	ReasonProfileTouched   Reason = "person_profile_touched"
 	// Harness and environment.
 	ReasonBundleLeaked      Reason = "bundle_leaked"

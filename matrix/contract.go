@@ -114,6 +114,20 @@ type DeskPlan struct {
 	Person  Person       `json:"person"`
 	// Decoys are ordinary programs of the person that run beside: "firefox" is an ordinary Firefox without remote agent.
 	Decoys []string `json:"decoys,omitempty"`
+	// Machine is the state of the machine that the engine finds when it is started for the row; see [Machines]. Empty is a sound one.
+	Machine string `json:"machine,omitempty"`
+}
+
+// Machines are the states of a machine that the engine can be started on: what the person's system may be like when it is not as it should be.
+var Machines = []string{
+	// No program of the browser can be executed; it ends at once; it runs and opens no endpoint; it shows no window.
+	"browser_missing", "browser_exits", "browser_silent", "browser_headless",
+	// The browser's endpoint file names another program's port when it starts, and does until its own endpoint is open, or for ever.
+	"endpoint_stale", "endpoint_elsewhere",
+	// Nothing can be written where the engine keeps things; everything lies below a directory with an odd name.
+	"profiles_unwritable", "paths_odd",
+	// There is no display; there is one whose server does not say whose a window is.
+	"display_missing", "xres_missing",
 }
 
 // WindowPlan is one browser window. The first is the one that the launch opens; others are opened by the person, who clicks a fixture

@@ -298,6 +298,13 @@ func (c *covering) step(i int) {
 			missing("an event or a value of {page: %s, control: %s}", c.refOf(d.at), name)
 		}
 	}
+	if d.loads != "" {
+		for _, told := range c.controls(d.loads) {
+			if told.Found && !c.has(d.at, valueOf(told.Control)) {
+				missing("{page: %s, control: %s, value: ...}, for that is what %s says it found", c.refOf(d.at), told.Control, d.loads)
+			}
+		}
+	}
 	if d.control == nil || d.control.Does == nil || !acts || d.verb.Action == "" || !c.works(step, d.control) {
 		return
 	}
@@ -562,6 +569,9 @@ func (c *covering) refusals() {
 		if e.Within == 0 && slices.Contains(c.requirement.Expects, "within") {
 			c.refusalNode[i].Node().Bad("%s: within is missing in the refusal of %s: rows of %s state it", c.row.Stem, e.Of, c.requirement.ID)
 		}
+		if e.Within == 0 && c.stepNamed(e.Of).Verb == "prepare" {
+			c.refusalNode[i].Node().Bad("%s: within is missing in the refusal of %s: how long a launch may take to fail is for the row to say", c.row.Stem, e.Of)
+		}
 	}
 }
 
@@ -709,6 +719,9 @@ func (c *covering) kinds() {
 		if present, whole := there[kind]; whole && !present {
 			c.bad("%s is missing: rows of %s expect it", kind, c.requirement.ID)
 		}
+	}
+	if c.row.Desk.Machine == "paths_odd" && e.Profile == nil {
+		c.bad("profile is missing: only what the browser uses shows that it came through the odd paths")
 	}
 	loads := 0
 	for _, x := range e.Effect {

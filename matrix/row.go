@@ -397,7 +397,7 @@ func needs(n strict.Node) *engine.Capability {
 
 // desk reads the arrangement. A row that launches through the harness and names no window gets one with a blank page.
 func (r *reader) desk(n strict.Node, launch Launch) DeskPlan {
-	o := n.Object("kind", "windows", "person", "decoys")
+	o := n.Object("kind", "windows", "person", "decoys", "machine")
 	plan := DeskPlan{Person: PersonCovers}
 	if kind := o.Get("kind"); kind.Exists() {
 		plan.Kind = DeskKind(kind.Enum(texts(DeskKinds)...))
@@ -406,6 +406,12 @@ func (r *reader) desk(n strict.Node, launch Launch) DeskPlan {
 		plan.Person = Person(person.Enum(string(PersonCovers), string(PersonPartlyCovers), string(PersonBeside)))
 	}
 	plan.Decoys = o.Get("decoys").Words(decoys...)
+	if machine := o.Get("machine"); machine.Exists() {
+		plan.Machine = machine.Enum(Machines...)
+		if launch != LaunchNone {
+			machine.Bad("launch %s: on such a machine the row launches itself, with launch none", launch)
+		}
+	}
 	items := o.Get("windows").List()
 	if len(items) > 8 {
 		o.Get("windows").Bad("%d windows, at most 8", len(items))

@@ -144,7 +144,7 @@ func Schema() []byte {
 		"only":   words([]Only{OnlyDeclared, OnlyUndeclared}),
 		"launch": words([]Launch{LaunchFresh, LaunchShared, LaunchNone}),
 		"desk": closed(nil, object{"kind": words(DeskKinds), "windows": listOf(window), "person": words([]Person{PersonCovers, PersonPartlyCovers, PersonBeside}),
-			"decoys": listOf(words(decoys))}),
+			"decoys": listOf(words(decoys)), "machine": words(Machines)}),
 		"steps":        listOf(object{"oneOf": steps}),
 		"expect":       expect,
 		"budget":       described(duration, "with its unit, at most 120s"),

@@ -117,6 +117,7 @@ var Verbs = []Verb{
 	{Name: "end_session", Doc: "ends a session, and with it everything minted in it", KeepsPages: true, Operation: engine.OpSessionEnd, Fields: []Field{inSession}},
 	{Name: "prepare", Doc: "has the engine launch a browser of its own", KeepsPages: true, Operation: engine.OpPrepare, Fields: []Field{
 		{Name: "profile", Kind: FieldEnum, Words: []string{string(engine.PostureIsolatedNew), string(engine.PostureIsolatedNamed)}, Required: true, Doc: "the profile posture"},
+		{Name: "timeout", Kind: FieldDuration, Doc: "what the launch may take at most; without it the engine's own budget"},
 		inSession,
 	}},
 	{Name: "attach", Doc: "asks the engine to attach to a program of the person that runs as a decoy, or to another process", KeepsPages: true, Operation: engine.OpPrepare, Fields: []Field{

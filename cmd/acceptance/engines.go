@@ -53,6 +53,8 @@ func serve(ctx context.Context, adapter engine.Adapter, std streams, wrap func(e
 		std.say("engine: %v", err)
 		return exitCannotJudge
 	}
+	// Made now, so that a call that is refused later leaves no trace of having been made. Where it cannot be made a launch says so.
+	_ = os.MkdirAll(core.DefaultProfileRoot(), 0o700)
 	return serveOn(ctx, core.Config{Adapter: adapter, Native: platform, Guardian: guardian}, std, wrap)
 }
 

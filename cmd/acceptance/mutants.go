@@ -346,6 +346,7 @@ func mutantRole(ctx context.Context, args []string, std streams) int {
 	}
 	defer platform.Close()
 	p := x.Apply(mutant.Parts{Adapter: adapters["chromium"](std.err), Native: platform})
+	_ = os.MkdirAll(core.DefaultProfileRoot(), 0o700) // as the healthy engine does
 	cfg := core.Config{Adapter: p.Adapter, Native: p.Native}
 	if !p.Unguarded {
 		if cfg.Guardian, err = guardianCommand(); err != nil {

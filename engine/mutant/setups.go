@@ -62,5 +62,78 @@ func setups() []Mutant {
 				}
 				return n.Call(ctx, op, args)
 			})},
+		{Name: "presents-its-own-as-the-persons", Seam: SeamReceipt, Text: "says of a browser that it launched that it is the person's", Rows: []string{"attach-never-pretends"},
+			Kills: kills("S14", "posture_untrue"),
+			parts: around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
+				r, err := n.Call(ctx, op, args)
+				if r.Target != nil {
+					r.Target.Posture = engine.PostureExisting
+				}
+				return r, err
+			})},
+		{Name: "keeps-the-profile", Seam: SeamAdapter, Text: "gives a new session what the one before left in its profile", Rows: []string{"isolation-two-sessions"},
+			Kills: kills("S15", "effect_wrong"),
+			parts: func(p *Parts) {
+				k := &keeps{Adapter: p.Adapter}
+				p.Adapter = k
+				p.Wrap = func(n engine.Engine) engine.Engine {
+					return wrapped{n, func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
+						if op == engine.OpSessionEnd && k.dir != "" && k.kept == "" {
+							// Links go on naming what the browser writes until it is gone.
+							k.kept = filepath.Join(os.Getenv("XDG_CACHE_HOME"), "kept")
+							_ = exec.Command("cp", "-al", k.dir, k.kept).Run()
+						}
+						return n.Call(ctx, op, args)
+					}}
+				}
+			}},
+		{Name: "explains-nothing", Seam: SeamReceipt, Text: "says of every launch that fails that the browser exited", Rows: []string{"failure-launch*"},
+			Kills: kills("S9", "refusal_wrong"),
+			parts: around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
+				r, err := n.Call(ctx, op, args)
+				if r.Refusal != nil && r.Refusal.Trigger == "launch_failed" {
+					r.Refusal.Detail.Reason = "exited"
+				}
+				return r, err
+			})},
+		{Name: "trusts-the-endpoint-file", Seam: SeamAdapter, Text: "speaks to whatever the endpoint file names", Rows: []string{"failure-stale-endpoint", "listener-elsewhere"},
+			Kills: kills("S9", "decoy_reached", "S9", "refused", "S13", "decoy_reached", "S13", "refusal_wrong"),
+			parts: func(p *Parts) { p.Adapter = trusting{p.Adapter} }},
+		{Name: "mistakes-the-environment", Seam: SeamReceipt, Text: "says of every missing display or window that the browser does not answer", Rows: []string{"environment-unavailable*"},
+			Kills: kills("R13", "refusal_wrong"),
+			parts: around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
+				r, err := n.Call(ctx, op, args)
+				if r.Refusal != nil && r.Refusal.Trigger == "environment" {
+					r.Refusal.Trigger, r.Refusal.Detail.Limitation = "unresponsive", "unresponsive"
+				}
+				return r, err
+			})},
 	}
+}
+
+// trusting launches without the proof that an endpoint is the browser's own.
+type trusting struct{ engine.Adapter }
+
+// Launch implements [engine.Adapter].
+func (t trusting) Launch(ctx context.Context, spec engine.LaunchSpec) (engine.Browser, error) {
+	spec.Owns = nil
+	return t.Adapter.Launch(ctx, spec)
+}
+
+// keeps launches on what it kept of the last profile.
+type keeps struct {
+	engine.Adapter
+	dir, kept string
+}
+
+// Launch implements [engine.Adapter].
+func (k *keeps) Launch(ctx context.Context, spec engine.LaunchSpec) (engine.Browser, error) {
+	if k.kept != "" {
+		_ = exec.Command("cp", "-a", k.kept+"/.", spec.ProfileDir).Run()
+		for _, name := range []string{"SingletonLock", "SingletonCookie", "SingletonSocket", "DevToolsActivePort"} {
+			_ = os.Remove(filepath.Join(spec.ProfileDir, name))
+		}
+	}
+	k.dir = spec.ProfileDir
+	return k.Adapter.Launch(ctx, spec)
 }

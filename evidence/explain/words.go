@@ -95,6 +95,9 @@ func deskClauses(c matrix.Contract) []Clause {
 	if len(c.Desk.Decoys) > 0 {
 		add("beside it the person runs %s", strings.Join(c.Desk.Decoys, ", "))
 	}
+	if c.Desk.Machine != "" {
+		add("the machine that the engine finds: %s", word(c.Desk.Machine))
+	}
 	switch c.Desk.Person {
 	case matrix.PersonCovers:
 		add("the person's window covers the browser, and the person types")

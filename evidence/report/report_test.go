@@ -67,7 +67,7 @@ func observed(c matrix.Contract, plan string, edit func([]evidence.Observation) 
 		{MonoNS: at(250), Phase: prep, Step: "arrange", Kind: evidence.KindDeclaration, Declaration: &evidence.Declaration{Total: true}},
 		{MonoNS: at(260), Phase: prep, Step: "act", Kind: evidence.KindPrecondition, Precondition: &evidence.Precondition{Name: "state", Want: "covered", Got: "covered 1.000", Met: true}},
 		{MonoNS: at(500), Phase: back, Step: "bind-1", Kind: evidence.KindCall, Call: &evidence.Call{Operation: engine.OpState, ArgsDigest: "d", StartNS: at(300), ReplyNS: at(320),
-			ClosedNS: at(500), Status: engine.StatusOK, Bind: &evidence.BindResult{Quality: engine.QualityExact, MutationAllowed: true, Generation: "g1", Active: []string{"true"}}}},
+			ClosedNS: at(500), Status: engine.StatusOK, Bind: &evidence.BindResult{Quality: engine.QualityExact, Posture: engine.PostureIsolatedNew, MutationAllowed: true, Generation: "g1", Active: []string{"true"}}}},
 		{MonoNS: at(501), Phase: back, Step: "bind-1", Kind: evidence.KindStep, StepInfo: &evidence.StepInfo{Verb: "bind", StartNS: at(299), EndNS: at(501), Outcome: "done"}},
 		{MonoNS: at(650), Phase: back, Step: "act", Kind: evidence.KindJournal, Journal: &evidence.Journal{Page: "w/tab 1", File: "form.html", Document: 1, Order: 1, Type: "input",
 			Control: "full-name", Value: "Ada ☂", Trusted: true, Signed: true, Origin: "browser"}},

@@ -46,6 +46,24 @@ func (a *Attempt) listenersAccount() {
 	a.Fact(evidence.FactLoopbackOnly, len(exposed) == 0, len(exposed), "the whole row")
 }
 
+// trapAccount observes whether anybody came to the listener that the machine's endpoint file names, and closes it.
+func (a *Attempt) trapAccount(ctx context.Context) {
+	trap := a.Stage.Trap
+	if trap == nil {
+		return
+	}
+	a.Stage.Trap = nil
+	n, err := trap.Visitors(ctx)
+	if err != nil {
+		_ = a.fault("harness", "%v", err)
+		return
+	}
+	a.Fact(evidence.FactDecoyUntouched, n == 0, int(n), "")
+	if err := trap.Close(); err != nil {
+		_ = a.fault("harness", "close the trap: %v", err)
+	}
+}
+
 // Bounds of the search through what the engine wrote: bytes of one file, number of files.
 const (
 	maxArtifact  = 64 << 20

@@ -451,6 +451,11 @@ func (a *Attempt) awaitPage(ctx context.Context, tab string) error {
 // Launch has the engine launch a browser in a session, observes what the launch did to system and desk, and hands the desk back to the
 // person. It is prepare phase throughout; afterwards the desk is absolute.
 func (a *Attempt) Launch(ctx context.Context, session string, posture engine.Posture) (*engine.Result, error) {
+	return a.LaunchWithin(ctx, session, posture, 0)
+}
+
+// LaunchWithin is [Attempt.Launch] with a time that the engine is told, 0 for none. A launch that the row expects to be refused is no stop.
+func (a *Attempt) LaunchWithin(ctx context.Context, session string, posture engine.Posture, within time.Duration) (*engine.Result, error) {
 	a.phase = evidence.PhasePrepare
 	if err := a.Stage.PersonPauses(ctx); err != nil {
 		return nil, a.fault("harness", "the person: %v", err)
@@ -459,20 +464,41 @@ func (a *Attempt) Launch(ctx context.Context, session string, posture engine.Pos
 	if err != nil {
 		return nil, err
 	}
-	r, err := a.Must(ctx, engine.OpPrepare, map[string]any{"session": session, "allow_launch": true, "profile": map[string]any{"kind": posture}}, Aim{})
+	args := map[string]any{"session": session, "allow_launch": true, "profile": map[string]any{"kind": posture}}
+	if within > 0 {
+		args["timeout_ms"] = within.Milliseconds()
+	}
+	r, err := a.Must(ctx, engine.OpPrepare, args, Aim{})
 	if factErr := a.afterLaunch(ctx, session, before, r); factErr != nil {
 		return r, factErr
 	}
 	if err != nil {
+		if r != nil && r.Status == engine.StatusRefused && a.expectsRefusal(a.step) {
+			return r, a.handBack(ctx)
+		}
 		return r, err
 	}
 	a.posture = posture
-	if err := a.restore(ctx); err != nil {
+	if err := a.handBack(ctx); err != nil {
 		return r, err
 	}
 	a.excuseOverruns()
 	a.phase = evidence.PhaseBackground
 	return r, nil
+}
+
+// handBack gives the desk back to the person, who was idle, and goes on working also where nothing had to be restored.
+func (a *Attempt) handBack(ctx context.Context) error {
+	if err := a.restore(ctx); err != nil {
+		return err
+	}
+	if a.Stage.PersonWorks() {
+		return nil
+	}
+	if err := a.Stage.PersonResumes(ctx); err != nil {
+		return a.fault("harness", "the person: %v", err)
+	}
+	return nil
 }
 
 // excuseOverruns takes overruns of the record of requests so far out of the row's account, and says so in the row: those of launch and

@@ -150,7 +150,11 @@ func Begin(ctx context.Context, s *stage.Stage, c matrix.Contract, out Out, o Op
 	a.text = newViews(o.Rules)
 	a.observe(evidence.Observation{Kind: evidence.KindBegin, Begin: &evidence.Begin{Row: c.ID, Attempt: o.Number, Plan: o.PlanDigest}})
 	var err error
-	if c.Expect.Probes == "none" {
+	if c.Desk.Machine != "" {
+		if err = s.StartEngineOn(ctx, c.Desk.Machine); err != nil {
+			return a, a.fault("environment", "start the engine: %v", err)
+		}
+	} else if c.Expect.Probes == "none" {
 		// An engine that has an X connection already could be silent on it: it must start with none.
 		if err = s.StartEngine(ctx); err != nil {
 			return a, a.fault("harness", "start the engine anew: %v", err)

@@ -54,6 +54,7 @@ func (a *Attempt) End(ctx context.Context) {
 	if err := a.Stage.EndDecoys(ctx); err != nil {
 		_ = a.fault("harness", "end the person's programs: %v", err)
 	}
+	a.trapAccount(ctx)
 	a.listenersAccount()
 	a.profilesAccount(ctx)
 	a.artifacts(ctx) // now, for the next row's browser will hold what its pages give it
@@ -75,12 +76,14 @@ func (a *Attempt) Finish(ctx context.Context) ([]evidence.Observation, error) {
 	return a.kept, a.writeErr
 }
 
-// reviveEngine starts the engine anew when it is gone, so that the next row has one.
+// reviveEngine starts the engine anew when it is gone, or was started on a machine of this row's own, so that the next row has one.
 func (a *Attempt) reviveEngine(ctx context.Context) {
 	select {
 	case <-a.Stage.Host.Gone():
 	default:
-		return
+		if a.Contract.Desk.Machine == "" {
+			return
+		}
 	}
 	if err := a.Stage.StartEngine(ctx); err != nil {
 		_ = a.fault("harness", "start the engine anew: %v", err)

@@ -28,7 +28,9 @@ const startBudget = 10 * time.Second
 
 // Host is a running engine. Its methods are safe for use by several goroutines.
 type Host struct {
-	proc    *process.Process
+	proc *process.Process
+	// id is the engine's identity after its first answer: what started it may have been a wrapper.
+	id      process.Identity
 	client  *mcp.Client
 	results tap
 	stderr  tap
@@ -40,15 +42,19 @@ type Command struct {
 	Path    string
 	Args    []string
 	Mapping mcp.Mapping
+	// Env is its whole environment; nil is the desk's.
+	Env []string `json:",omitempty"`
+	// User is the identity that the program starts with, for a wrapper that takes the engine's itself; nil is the desk's.
+	User *process.User `json:",omitempty"`
 }
 
 // Start starts the engine on the desk and makes its acquaintance. When it fails nothing is left running.
 func Start(ctx context.Context, d *desk.Desk, cmd Command) (*Host, error) {
-	p, err := d.Start(ctx, desk.Engine, process.Spec{Path: cmd.Path, Args: cmd.Args, Dir: d.Home(), Stdin: process.Pipe, Stdout: process.Pipe, Stderr: process.Pipe})
+	p, err := d.Start(ctx, desk.Engine, process.Spec{Path: cmd.Path, Args: cmd.Args, Env: cmd.Env, User: cmd.User, Dir: d.Home(), Stdin: process.Pipe, Stdout: process.Pipe, Stderr: process.Pipe})
 	if err != nil {
 		return nil, fmt.Errorf("start the engine: %w", err)
 	}
-	h := &Host{proc: p, copied: make(chan struct{})}
+	h := &Host{proc: p, id: p.Identity(), copied: make(chan struct{})}
 	go func() {
 		defer close(h.copied)
 		_, _ = io.Copy(&h.stderr, p.Stderr())
@@ -60,25 +66,29 @@ func Start(ctx context.Context, d *desk.Desk, cmd Command) (*Host, error) {
 		stopped := h.stop(context.WithoutCancel(ctx))
 		return nil, errors.Join(fmt.Errorf("%w; the engine's last words: %q", err, h.stderr.tail()), stopped)
 	}
+	if h.id, err = p.Identity().Now(); err != nil {
+		stopped := h.stop(context.WithoutCancel(ctx))
+		return nil, errors.Join(fmt.Errorf("identify the engine: %w", err), stopped)
+	}
 	return h, nil
 }
 
 // Identity names the engine's process.
-func (h *Host) Identity() process.Identity { return h.proc.Identity() }
+func (h *Host) Identity() process.Identity { return h.id }
 
 // Gone is closed when the engine's process has ended.
 func (h *Host) Gone() <-chan struct{} { return h.proc.Done() }
 
 // Tree lists the engine and its living descendants; empty once the engine is gone.
 func (h *Host) Tree() ([]process.Entry, error) {
-	if !h.proc.Identity().Alive() {
+	if !h.id.Alive() {
 		return nil, nil
 	}
-	tree, err := process.Tree(h.proc.Identity().PID)
+	tree, err := process.Tree(h.id.PID)
 	if err != nil {
 		return nil, err
 	}
-	return append([]process.Entry{{Identity: h.proc.Identity()}}, tree...), nil
+	return append([]process.Entry{{Identity: h.id}}, tree...), nil
 }
 
 // Call calls one tool. carrier is empty when a result came, else timeout, gone, malformed or not_offered.
@@ -91,7 +101,7 @@ func (h *Host) Call(ctx context.Context, op engine.Operation, args any) (raw jso
 		return nil, "not_offered"
 	case errors.Is(err, mcp.ErrTimeout):
 		return nil, "timeout"
-	case errors.Is(err, mcp.ErrGone) || !h.proc.Identity().Alive():
+	case errors.Is(err, mcp.ErrGone) || !h.id.Alive():
 		return nil, "gone"
 	default:
 		return nil, "malformed"

@@ -52,6 +52,9 @@ func (s *Stage) PersonResumes(ctx context.Context) error {
 	return s.Person.Work(ctx, w)
 }
 
+// PersonWorks reports whether the person is at work.
+func (s *Stage) PersonWorks() bool { return s.account.open }
+
 // PersonPauses stops the work, waits until the last stroke is with the server and the window's log is drained, and adds what was injected
 // and what arrived to the account.
 func (s *Stage) PersonPauses(ctx context.Context) error {

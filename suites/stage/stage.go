@@ -89,6 +89,8 @@ type Stage struct {
 	// composer is the compositor's process, 0 where there is none: it is a part of the window manager.
 	composer int
 	browsers map[int]bool
+	// Trap is the listener of another program that an endpoint of the machine points at, nil without one.
+	Trap *Trap
 	// Shared is the browser that rows with launch: shared have in common.
 	Shared *Shared
 }
@@ -291,7 +293,9 @@ func copyFile(from, to string, mode os.FileMode) error {
 }
 
 // StartEngine starts the engine anew; the one before, if any, is stopped.
-func (s *Stage) StartEngine(ctx context.Context) error {
+func (s *Stage) StartEngine(ctx context.Context) error { return s.startEngine(ctx, s.command) }
+
+func (s *Stage) startEngine(ctx context.Context, command host.Command) error {
 	if s.Host != nil {
 		s.Shared = nil
 		if err := s.Host.Stop(ctx); err != nil {
@@ -299,7 +303,7 @@ func (s *Stage) StartEngine(ctx context.Context) error {
 		}
 		s.Host = nil
 	}
-	h, err := host.Start(ctx, s.Desk, s.command)
+	h, err := host.Start(ctx, s.Desk, command)
 	if err != nil {
 		return err
 	}
@@ -456,6 +460,9 @@ func (s *Stage) Close(ctx context.Context) error {
 		errs = append(errs, s.Host.Stop(ctx))
 	}
 	errs = append(errs, s.EndDecoys(ctx))
+	if s.Trap != nil {
+		errs = append(errs, s.Trap.Close())
+	}
 	if s.Profiles != nil {
 		errs = append(errs, s.Profiles.Close())
 	}

@@ -14,6 +14,6 @@ func prepare(ctx context.Context, a *attempt.Attempt, s matrix.Step) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.Launch(ctx, id, engine.Posture(attempt.Text(s, "profile")))
+	_, err = a.LaunchWithin(ctx, id, engine.Posture(attempt.Text(s, "profile")), s.Duration("timeout"))
 	return err
 }
