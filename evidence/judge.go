@@ -316,7 +316,7 @@ func (j *judgement) interrupted() bool {
 		if o.Call.Carrier != "" || o.Call.Status == engine.StatusRefused && j.expectedRefusal(o.Step) == nil && !j.allowedRefusal(o) {
 			return true
 		}
-		if o.Call.Status == engine.StatusOK && j.expectedRefusal(o.Step) != nil {
+		if o.Call.Status == engine.StatusOK && (j.expectedRefusal(o.Step) != nil || j.windowless(o)) {
 			return true
 		}
 	}

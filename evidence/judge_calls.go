@@ -139,6 +139,16 @@ func (j *judgement) posture(o Observation) {
 	}
 }
 
+// windowless says whether a call claims to have launched a browser of which no window appeared.
+func (j *judgement) windowless(o Observation) bool {
+	if o.Call.Operation != engine.OpPrepare || o.Call.Status != engine.StatusOK || o.Call.Receipt == nil || !o.Call.Receipt.SideEffects.LaunchedBrowser {
+		return false
+	}
+	return slices.ContainsFunc(j.of(KindSystem), func(s Observation) bool {
+		return s.Step == o.Step && s.System.Fact == FactWindowOpened && !s.System.Holds
+	})
+}
+
 // refused judges a refusal: its form, its time, and that it changed nothing. Whether it was due is judged here too.
 func (j *judgement) refused(o Observation) {
 	c := o.Call
@@ -436,6 +446,9 @@ func (j *judgement) prepareFlags(o Observation, flags map[string]bool) {
 		if name != "" {
 			measured[name], seen[name] = true, s.System.Holds
 		}
+	}
+	if j.windowless(o) {
+		j.add("B19", ReasonRefusalMissing, o, "%s was delivered, and no window of the browser is there", o.Call.Operation)
 	}
 	for _, name := range prepareFlagNames {
 		switch {

@@ -182,6 +182,13 @@ func launchFacts(but string) []Observation {
 	return out
 }
 
+// hidden is a row about what the browser issues.
+func hidden() matrix.Contract {
+	c := typeRow()
+	c.ID, c.Stem, c.Requirement, c.Expect.Identifiers = "identifiers-hidden", "identifiers-hidden", "B23", "hidden"
+	return c
+}
+
 // failRow is a row about a launch that cannot succeed.
 func failRow() matrix.Contract {
 	c := typeRow()
@@ -400,6 +407,9 @@ func cases() []vector {
 		{"forged_by_the_engine", ty, own(Observation{Kind: KindJournal, Phase: PhaseBackground, Journal: &Journal{Page: "w/tab 1", Type: "click", Origin: "engine", Reason: "no signature"}}), Fail, "M18 journal_forged"},
 		{"scripted_into_the_page", ty, own(Observation{Kind: KindJournal, Phase: PhaseBackground, Journal: &Journal{Page: "w/tab 1", Type: "click", Origin: "browser", Reason: "bad signature"}}), Fail, "M18 journal_forged"},
 		{"canary_in_the_engines_output", ty, own(Observation{Kind: KindScan, Scan: &Scan{What: "engine_raw", Files: 1, ControlFound: true, Findings: []ScanFinding{{Canary: "c1", Channel: "title", Encoding: "plain", Where: "stderr"}}}}), Fail, "P10 engine_leaked"},
+		{"identifiers_heard_on_the_wire", hidden(), frame(hidden(), bindCall(), event("w/tab 1", "full-name", "input", "Ada", true), typeCall(), fact("end", FactIdentifiersHeard, true)), Pass, ""},
+		{"identifiers_never_heard", hidden(), frame(hidden(), bindCall(), event("w/tab 1", "full-name", "input", "Ada", true), typeCall(), fact("end", FactIdentifiersHeard, false)), HarnessError, "J1 too_few_seen"},
+		{"identifiers_not_listened_to", hidden(), frame(hidden(), bindCall(), event("w/tab 1", "full-name", "input", "Ada", true), typeCall()), HarnessError, "J1 too_few_seen"},
 		{"identifier_in_the_engines_output", ty, own(Observation{Kind: KindScan, Scan: &Scan{What: "engine_raw", Files: 1, ControlFound: true, Findings: []ScanFinding{{Canary: "i1", Channel: "identifier", Encoding: "plain", Where: "results"}}}}), Fail, "B23 identifier_leaked"},
 		{"canary_in_the_bundle", ty, own(Observation{Kind: KindScan, Scan: &Scan{What: "bundle", Files: 1, ControlFound: true, Findings: []ScanFinding{{Canary: "c1", Channel: "title", Encoding: "base64", Where: "row.json"}}}}), HarnessError, "P1 bundle_leaked"},
 		{"scan_without_its_control", ty, change(goodType(), with(KindScan, func(o *Observation) { o.Scan.ControlFound = false })), HarnessError, "P7 scan_blind"},
@@ -437,6 +447,11 @@ func cases() []vector {
 		{"profile_left", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactProfileGone)...)...), Fail, "S1 profile_left"},
 		{"browser_left", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactProcessesGone)...)...), Fail, "S1 process_left"},
 		{"profile_open_to_others", la, frame(la, append([]Observation{launchDesk(ReasonFocusLeft), launchDesk(ReasonWindowAbovePerson), launchCall()}, launchFacts(FactProfileMode)...)...), Fail, "S1 profile_mode"},
+		{"launch_without_a_window", la, frame(la, append([]Observation{func() Observation {
+			o := launchCall()
+			o.Call.Receipt.SideEffects.OpenedWindow, o.Call.Receipt.SideEffects.ForegroundedWindow, o.Call.Receipt.SideEffects.RaisedWindow = false, false, false
+			return o
+		}()}, launchFacts(FactWindowOpened)...)...), Fail, "B19 refusal_missing"},
 		{"own_browser_presented_as_the_persons", ty, change(goodType(), with(KindCall, func(o *Observation) { o.Call.Bind.Posture = engine.PostureExisting })), Fail, "S14 posture_untrue"},
 		{"launch_presented_as_the_persons", la, change(goodLaunch(), with(KindCall, func(o *Observation) { o.Call.Receipt.Posture = engine.PostureExisting })), Fail, "S14 posture_untrue"},
 		{"launch_failure_explained", failRow(), frame(failRow(), failFacts("exited", 150, true)...), Pass, ""},

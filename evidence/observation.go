@@ -306,6 +306,8 @@ const (
 	FactFrozen          = "browser_frozen"
 	FactThawed          = "browser_thawed"
 	FactEngineAgain     = "engine_started_again"
+	// FactIdentifiersHeard: identifiers that the browser issued were heard on the wire, as many as it takes to look for them (B23).
+	FactIdentifiersHeard = "identifiers_heard"
 	// FactKilledProcesses: none of the processes that a killed engine had started is left. FactKilledProfiles: none of its browsers'
 	// profiles. Both by the engine's own means, for the harness ends nothing before they are measured (S11).
 	FactKilledProcesses = "processes_gone_after_kill"
@@ -315,7 +317,7 @@ const (
 // SystemFacts lists every fact.
 var SystemFacts = []string{FactProfileOwn, FactProfileMode, FactProfileUsed, FactProfileGone, FactProcessesGone, FactSandboxOn, FactLoopbackOnly,
 	FactNoRequests, FactNoConnections, FactEndpointUntouched, FactPersonProfiles, FactDecoyUntouched, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactWindowAbove, FactCut,
-	FactBrowserKilled, FactRenderersKilled, FactFrozen, FactThawed, FactEngineAgain, FactEngineKilled, FactKilledProcesses, FactKilledProfiles}
+	FactBrowserKilled, FactRenderersKilled, FactFrozen, FactThawed, FactEngineAgain, FactIdentifiersHeard, FactEngineKilled, FactKilledProcesses, FactKilledProfiles}
 
 // Scan is one canary scan. What is "engine_raw" (results, stderr, tapped before our redactor), "engine_files" (what the engine wrote), "bundle" (the row's files) or "temporary".
 type Scan struct {

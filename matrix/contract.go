@@ -185,6 +185,8 @@ type Expect struct {
 	Generation []GenerationExpect `json:"generation,omitempty"`
 	// Rounds are floors for steps that are repeated.
 	Rounds []RoundsExpect `json:"rounds,omitempty"`
+	// Identifiers "hidden": what the browser answers is listened to on the wire, and nothing that it issued occurs in what the engine says (B23).
+	Identifiers string `json:"identifiers,omitempty"`
 	// Forged asks that a forged report was seen and named (harness rows of M18).
 	Forged string `json:"forged,omitempty"`
 }

@@ -714,7 +714,7 @@ func (c *covering) lacksOld(i int, e SnapshotExpect, node strict.Node) {
 // kinds holds the expectations that are the row's as a whole.
 func (c *covering) kinds() {
 	e := c.row.Expect
-	there := map[string]bool{"profile": e.Profile != nil, "generation": len(e.Generation) > 0, "rounds": len(e.Rounds) > 0, "refusal": len(e.Refusal) > 0, "probes": e.Probes != "", "forged": e.Forged != ""}
+	there := map[string]bool{"profile": e.Profile != nil, "generation": len(e.Generation) > 0, "rounds": len(e.Rounds) > 0, "refusal": len(e.Refusal) > 0, "probes": e.Probes != "", "identifiers": e.Identifiers != "", "forged": e.Forged != ""}
 	for _, kind := range c.requirement.Expects {
 		if present, whole := there[kind]; whole && !present {
 			c.bad("%s is missing: rows of %s expect it", kind, c.requirement.ID)

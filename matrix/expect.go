@@ -22,7 +22,7 @@ type Triggers interface {
 }
 
 var (
-	expectFields  = []string{"effect", "elsewhere", "receipt", "refusal", "bind", "snapshot", "profile", "probes", "generation", "rounds", "forged"}
+	expectFields  = []string{"effect", "elsewhere", "receipt", "refusal", "bind", "snapshot", "profile", "probes", "generation", "rounds", "identifiers", "forged"}
 	sideEffects   = jsonNames(reflect.TypeFor[engine.SideEffects]())
 	refusalDetail = jsonNames(reflect.TypeFor[engine.Detail]())
 )
@@ -73,6 +73,9 @@ func (r *reader) expect(n strict.Node, s *scope) {
 	}
 	for _, item := range entries(o.Get("rounds")) {
 		e.Rounds = append(e.Rounds, r.rounds(item, s))
+	}
+	if at := o.Get("identifiers"); at.Exists() {
+		e.Identifiers = at.Enum("hidden")
 	}
 	if at := o.Get("forged"); at.Exists() {
 		e.Forged = at.Enum("named")

@@ -64,7 +64,7 @@ var (
 // kinds are what a requirement can ask of every row of it: bind and snapshot of each step that is one; active, within (of a refusal), budget (within,
 // of a bind or receipt), value_before and hints of each entry that can state it; loads of two pages that are loaded at least so often; the others
 // once a row.
-var kinds = []string{"bind", "active", "snapshot", "profile", "generation", "rounds", "refusal", "within", "probes", "forged", "budget", "value_before", "hints", "loads"}
+var kinds = []string{"bind", "active", "snapshot", "profile", "generation", "rounds", "refusal", "within", "probes", "identifiers", "forged", "budget", "value_before", "hints", "loads"}
 
 func readRequirements(top strict.Node, environments []string) []Requirement {
 	o := top.Object("format", "requirements")

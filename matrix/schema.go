@@ -126,7 +126,7 @@ func Schema() []byte {
 		"generation": oneOrMore(closed([]string{"before", "after"}, object{"before": text("a bind"), "after": text("a later bind")})),
 		"rounds": oneOrMore(closed([]string{"of", "delivered", "refused"}, object{"of": text("a repeated step"), "delivered": integer,
 			"refused": listOf(text("a trigger that the other calls may be refused with"))})),
-		"forged": words([]string{"named"}),
+		"identifiers": words([]string{"hidden"}), "forged": words([]string{"named"}),
 	})
 	expect["minProperties"] = 1
 	row := closed([]string{"id", "requirement", "title", "launch", "steps", "budget"}, object{

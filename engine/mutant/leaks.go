@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/engine-acceptance/acceptance/engine"
@@ -33,10 +34,51 @@ func leaks() []Mutant {
 				}
 				return n.Call(ctx, op, args)
 			})},
+		{Name: "names-what-the-browser-issued", Seam: SeamReceipt, Text: "gives the browser's own name of a tab as the name of its generation", Rows: []string{"identifiers-hidden"},
+			Kills: kills("B23", "identifier_leaked"),
+			parts: func(p *Parts) {
+				l := &launches{Adapter: p.Adapter}
+				p.Adapter = l
+				p.Wrap = func(n engine.Engine) engine.Engine {
+					return wrapped{n, func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
+						r, err := n.Call(ctx, op, args)
+						if b := l.last.Load(); b != nil && op == engine.OpNavigate && r.Receipt != nil {
+							if all, err := (*b).Contexts(ctx); err == nil && len(all) > 0 {
+								r.Receipt.Generation = string(all[0].Key)
+							}
+						}
+						return r, err
+					}}
+				}
+			}},
+		{Name: "tells-its-endpoint", Seam: SeamReceipt, Text: "writes to its standard error where the browser listens", Rows: []string{"identifiers-hidden"},
+			Kills: kills("B23", "identifier_leaked"),
+			parts: func(p *Parts) {
+				p.Adapter = &launches{Adapter: p.Adapter, then: func(b engine.Browser) { fmt.Fprintln(os.Stderr, "connected to", b.Endpoint()) }}
+			}},
 		{Name: "reports-for-the-page", Seam: SeamAdapter, Text: "posts a report of its own to the fixture server in the page's name", Rows: []string{"type-insert*"},
 			Kills: kills("M18", "journal_forged"),
 			parts: func(p *Parts) { p.Wrap = func(n engine.Engine) engine.Engine { return &forger{n: n} } }},
 	}
+}
+
+// launches remembers the browser of the last launch.
+type launches struct {
+	engine.Adapter
+	last atomic.Pointer[engine.Browser]
+	then func(engine.Browser)
+}
+
+// Launch implements [engine.Adapter].
+func (l *launches) Launch(ctx context.Context, spec engine.LaunchSpec) (engine.Browser, error) {
+	b, err := l.Adapter.Launch(ctx, spec)
+	if err == nil {
+		l.last.Store(&b)
+		if l.then != nil {
+			l.then(b)
+		}
+	}
+	return b, err
 }
 
 // forger posts to where the last page came from.

@@ -18,7 +18,22 @@ func proofs() []Mutant {
 			parts: func(p *Parts) {
 				p.Native = &remembers{NativePlatform: p.Native, shown: map[uint32]engine.NativeWindow{}}
 			}},
+		{Name: "invents-a-window", Seam: SeamNative, Text: "takes a browser that shows no window for one that shows one", Rows: []string{"windowless*", "environment-unavailable*"},
+			Kills: kills("B19", "refusal_missing", "R13", "refusal_missing", "S4", "side_effect_overdeclared"),
+			parts: func(p *Parts) { p.Native = invents{p.Native} }},
 	}
+}
+
+// invents is a window system on which every process has a window.
+type invents struct{ engine.NativePlatform }
+
+// Windows implements [engine.NativePlatform].
+func (i invents) Windows(ctx context.Context, p engine.Process) ([]engine.NativeWindow, error) {
+	all, err := i.NativePlatform.Windows(ctx, p)
+	if err == nil && len(all) == 0 {
+		all = []engine.NativeWindow{{ID: 0x400001, OwnerPID: p.PID, Bounds: engine.Rect{X: 10, Y: 40, W: 1200, H: 700}, Mapped: true}}
+	}
+	return all, err
 }
 
 // blind is a window system on which nothing ever happens.

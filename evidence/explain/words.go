@@ -236,6 +236,9 @@ func expectClauses(c matrix.Contract) []Clause {
 	for _, r := range c.Expect.Rounds {
 		add(r.Of, "of the calls of %s at least %d are delivered, and the others refused with %s", r.Of, r.Delivered, strings.Join(r.Refused, " or "))
 	}
+	if c.Expect.Identifiers != "" {
+		add("", "nothing that the browser issued, heard on the wire, occurs in what the engine says")
+	}
 	if c.Expect.Forged != "" {
 		add("", "a forged report of a page is seen and named")
 	}

@@ -107,6 +107,9 @@ type Attempt struct {
 	listening *stage.Listeners
 	launches  map[string]*launched
 	issued    []string
+	// ports are those that the row's browsers listen on, and taps what listens to their answers, in rows that expect of the engine that it hides them.
+	ports []uint16
+	taps  []tapped
 	// launch counts the launches that the row's steps made.
 	launch  int
 	film    *film

@@ -39,6 +39,7 @@ func (a *Attempt) End(ctx context.Context) {
 	// Overruns count up to here: what the controls commit next is either seen or missed, one by one.
 	atEnd := a.Stage.Log.Health()
 	a.leave(ctx)
+	a.wireAccount()
 	// The arrangement may not have come to its end, or the row took the focus from the person for good: that was seen, and is over.
 	if err := a.Stage.TakeBack(ctx); err != nil {
 		_ = a.fault("environment", "the person's window does not get the focus: %v", err)
@@ -236,6 +237,7 @@ func (a *Attempt) scans(ctx context.Context) {
 				}
 				raw.Findings = append(raw.Findings, scanFinding(f))
 			}
+			raw.Findings = append(raw.Findings, a.portsIn(name, streams[name])...)
 		}
 		missed, err := scanner.Control(ctx)
 		raw.ControlFound = err == nil && len(missed) == 0

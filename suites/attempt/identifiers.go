@@ -7,9 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/engine-acceptance/acceptance/evidence"
 	"github.com/engine-acceptance/acceptance/redaction"
+	"github.com/engine-acceptance/acceptance/suites/process"
 )
 
 // tokenForm finds what a browser issues as identifiers: UUIDs and long hexadecimal ids.
@@ -39,6 +44,55 @@ func (a *Attempt) rememberIdentifiers(profile string) {
 		}
 	}
 	a.issued = append(a.issued, filepath.Base(profile))
+}
+
+// portsOf are the ports that the processes of a browser listen on.
+func portsOf(held []listener, browser []process.Entry) []uint16 {
+	var out []uint16
+	for _, l := range held {
+		if slices.ContainsFunc(browser, func(e process.Entry) bool { return e.PID == l.pid }) && !slices.Contains(out, l.addr.Port()) {
+			out = append(out, l.addr.Port())
+		}
+	}
+	return out
+}
+
+// leastIdentifiers is how many identifiers the taps must have heard: of the browser, a tab, its document and a conversation about it there is
+// one each.
+const leastIdentifiers = 4
+
+// wireAccount ends the taps, remembers what they heard, and says how much that was.
+func (a *Attempt) wireAccount() {
+	if a.Contract.Expect.Identifiers == "" {
+		return
+	}
+	heard := 0
+	for _, t := range a.taps {
+		close(t.stop)
+		<-t.wire.done
+		_ = unix.Close(t.wire.fd)
+		tokens, _, err := t.wire.found()
+		if err != nil {
+			_ = a.fault("environment", "listen to the browser's answers: %v", err)
+		}
+		heard += len(tokens)
+		a.issued = append(a.issued, tokens...)
+	}
+	a.taps = nil
+	a.Fact(evidence.FactIdentifiersHeard, heard >= leastIdentifiers && len(a.ports) > 0, heard, fmt.Sprintf("%d endpoints", len(a.ports)))
+}
+
+// portsIn finds the ports that browsers of this row listen on as numbers of their own in what the engine wrote. They are too short for the
+// scan for secrets.
+func (a *Attempt) portsIn(name string, content []byte) []evidence.ScanFinding {
+	var out []evidence.ScanFinding
+	for i, port := range a.ports {
+		number := regexp.MustCompile(fmt.Sprintf(`(?:^|[^0-9])%d(?:[^0-9]|$)`, port))
+		if number.Match(content) {
+			out = append(out, evidence.ScanFinding{Canary: fmt.Sprintf("p%02d", i+1), Channel: "identifier", Encoding: "number", Where: name})
+		}
+	}
+	return out
 }
 
 // identifiers are what the browsers of this row issued, as things to be looked for in the engine's output.

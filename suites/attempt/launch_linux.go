@@ -51,7 +51,14 @@ func (a *Attempt) afterLaunch(ctx context.Context, session string, before *befor
 			fresh = append(fresh, w)
 		}
 	}
-	a.Fact(evidence.FactLaunched, len(fresh) > 0 && !slices.ContainsFunc(before.tree, func(e process.Entry) bool { return e.PID == fresh[0].Owner.PID }), len(tree), "")
+	own := a.Stage.Host.Identity().Executable
+	started := slices.ContainsFunc(tree, func(e process.Entry) bool {
+		if len(fresh) > 0 && e.Identity != fresh[0].Owner {
+			return false // whoever shows the window is the browser
+		}
+		return e.Executable != own && !slices.ContainsFunc(before.tree, func(old process.Entry) bool { return old.PID == e.PID })
+	})
+	a.Fact(evidence.FactLaunched, started, len(tree), "")
 	if before.browser.PID != 0 {
 		a.Fact(evidence.FactRestarted, len(fresh) > 0 && !before.browser.Alive(), 1, "")
 	}
@@ -60,7 +67,10 @@ func (a *Attempt) afterLaunch(ctx context.Context, session string, before *befor
 		return nil
 	}
 	if len(fresh) == 0 {
-		return a.fault("environment", "the launch was reported and no window of the engine's processes is there")
+		// Nothing further can be done in the row; that the engine serves what has no window is for the judge.
+		dir, _ := profileOf(a.Stage.Desk.Home(), before.dirs, tree)
+		a.Fact(evidence.FactProfileOwn, dir != "", 1, "")
+		return ErrStopped
 	}
 	above, err := a.Stage.AboveAnother(ctx, fresh)
 	if err != nil {
@@ -85,6 +95,13 @@ func (a *Attempt) afterLaunch(ctx context.Context, session string, before *befor
 	held, err := listenersOf(tree)
 	if err != nil {
 		return a.fault("harness", "list listeners: %v", err)
+	}
+	if a.Contract.Expect.Identifiers != "" {
+		ports := portsOf(held, browser)
+		a.ports = append(a.ports, ports...)
+		if err := a.listenToBrowser(ports); err != nil {
+			return err
+		}
 	}
 	exposed := 0
 	for _, l := range held {
