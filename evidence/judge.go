@@ -313,6 +313,9 @@ func (j *judgement) interrupted() bool {
 		return true
 	}
 	for _, o := range j.of(KindCall) {
+		if o.Call.Carrier == "" && o.Call.Block != "" {
+			continue // a refusal in a block ends one run of it, not the row
+		}
 		if o.Call.Carrier != "" || o.Call.Status == engine.StatusRefused && j.expectedRefusal(o.Step) == nil && !j.allowedRefusal(o) {
 			return true
 		}

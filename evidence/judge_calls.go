@@ -87,6 +87,10 @@ func (j *judgement) calls() {
 		if c.Operation != engine.OpPrepare {
 			j.late(j.row.Requirement, ReasonBudgetMissed, o, time.Duration(c.ReplyNS-c.StartNS), j.row.Budget)
 		}
+		if c.Block != "" && (c.Status == engine.StatusOK || c.Status == engine.StatusRefused) {
+			j.blockCall(o)
+			continue
+		}
 		switch c.Status {
 		case engine.StatusOK:
 			j.delivered(o)

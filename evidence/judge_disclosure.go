@@ -26,11 +26,11 @@ func (j *judgement) acted(s matrix.Step) bool {
 }
 
 // disclosures holds the rest of D10: what a page did while no call was in flight stands in the next receipt, and nothing stands there that no
-// page did. The first receipt of a row also tells of what came before the row's steps, and one after something that the harness or the person
+// page did. The first receipt of a session also tells of what came before the row's steps, and one after something that the harness or the person
 // did to windows tells of that: those are not judged for more than what must be in them.
 func (j *judgement) disclosures() {
 	due := map[string]string{} // word -> the step whose page did it
-	exempt := true
+	since := map[string]bool{} // sessions that had a receipt since the last such thing
 	for i := range j.obs {
 		o := j.obs[i]
 		switch {
@@ -41,22 +41,22 @@ func (j *judgement) disclosures() {
 		case o.Kind == KindStep:
 			verb, known := matrix.LookupVerb(j.steps[o.Step].Verb)
 			if known && (verb.Name == "prepare" || verb.Operation == "" && !idle[verb.Name]) {
-				exempt = true
+				clear(since)
 			}
 		case o.Kind == KindCall && o.Phase == PhaseBackground && !o.Call.Arrange && o.Call.Receipt != nil:
-			told := o.Call.Receipt.BrowserInitiated
+			told, session := o.Call.Receipt.BrowserInitiated, j.steps[o.Step].Text("session")
 			for _, word := range sortedKeys(due) {
 				if !slices.Contains(told, word) {
 					j.add("D10", ReasonReceiptUntrue, o, "the page of step %s did %s, and the next receipt, of %s, does not tell of it", due[word], word, o.Call.Operation)
 				}
 			}
 			for _, word := range told {
-				if due[word] == "" && !exempt {
+				if due[word] == "" && since[session] {
 					j.add("D10", ReasonReceiptUntrue, o, "the receipt of %s says that page or browser did %s, and no page said so", o.Call.Operation, word)
 				}
 			}
 			clear(due)
-			exempt = false
+			since[session] = true
 		}
 	}
 	for _, word := range sortedKeys(due) {

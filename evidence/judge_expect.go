@@ -42,6 +42,9 @@ func (j *judgement) expectations() {
 	for _, want := range e.Effect {
 		j.effect(want)
 	}
+	for _, want := range e.Blocks {
+		j.block(want)
+	}
 	if e.Elsewhere == "silent" {
 		j.elsewhere()
 	}
@@ -287,7 +290,7 @@ func (j *judgement) refusedBefore() bool {
 func (j *judgement) elsewhere() {
 	for _, o := range j.seen() {
 		ev := o.Journal
-		if !interaction[ev.Type] || j.expected(ev) {
+		if !interaction[ev.Type] || j.expected(ev) || slices.ContainsFunc(j.row.Expect.Blocks, func(want matrix.BlockExpect) bool { return j.lands(want, ev) }) {
 			continue
 		}
 		j.add(j.row.Requirement, ReasonEffectElsewhere, o, "%s %s (%s) saw %s, where all had to be silent", ev.Page, ev.Control, ev.File, ev.Type)

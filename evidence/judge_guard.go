@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/engine-acceptance/acceptance/engine"
@@ -106,7 +107,7 @@ func (j *judgement) system() {
 		{FactNoConnections, probed, ReasonProbed}, {FactEndpointUntouched, "S5", ReasonProbed}, {FactDecoyUntouched, j.row.Requirement, ReasonDecoyReached}, {FactPersonProfiles, "S3", ReasonProfileTouched}, {FactUnchanged, "R2", ReasonRefusalMutated}, {FactBystanderAlive, "S3", ReasonBystanderHarmed},
 		{FactCut, "J5", ReasonHarnessFault}, {FactEngineKilled, "J5", ReasonHarnessFault},
 		{FactBrowserKilled, "J5", ReasonHarnessFault}, {FactRenderersKilled, "J5", ReasonHarnessFault}, {FactFrozen, "J5", ReasonHarnessFault},
-		{FactThawed, "J5", ReasonHarnessFault}, {FactEngineAgain, "J5", ReasonHarnessFault}, {FactIdentifiersHeard, "J1", ReasonTooFewSeen},
+		{FactThawed, "J5", ReasonHarnessFault}, {FactEngineAgain, "J5", ReasonHarnessFault}, {FactIdentifiersHeard, "J1", ReasonTooFewSeen}, {FactNotAsked, "B13", ReasonProbed},
 		{FactKilledProcesses, "S11", ReasonProcessLeft}, {FactKilledProfiles, "S11", ReasonProfileLeft},
 	} {
 		for _, o := range byFact[r.fact] {
@@ -159,7 +160,13 @@ func (j *judgement) system() {
 			}
 		}
 	}
+	if slices.ContainsFunc(j.row.Expect.Blocks, func(r matrix.BlockExpect) bool { return r.None }) {
+		need(FactUnchanged, "a refusal must change nothing")
+	}
 	for _, s := range j.row.Steps {
+		if s.Verb == "change" && s.Text("component") == "endpoint" {
+			need(FactNotAsked, "the row puts a listener in the place of the browser's")
+		}
 		if s.Verb == "cut" && len(j.stepCalls[s.Name]) == 0 {
 			need(FactCut, "the row cuts a connection")
 		}

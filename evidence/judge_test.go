@@ -3,6 +3,7 @@ package evidence
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,6 +73,43 @@ func raced(names ...string) Observation {
 		}
 	}
 	return Observation{Kind: KindCall, Step: "act", Phase: PhaseBackground, MonoNS: 200, Call: c}
+}
+
+// blockRow is a row of two lanes that type into a tab each, twice.
+func blockRow() matrix.Contract {
+	c := typeRow()
+	c.ID, c.Stem, c.Requirement, c.Needs = "crossing", "crossing", "B16", nil
+	lane := func(name, text string) []matrix.Step {
+		return []matrix.Step{{Name: name, Verb: "type", Args: map[string]any{"text": text + " {{round}}"}}}
+	}
+	c.Steps = []matrix.Step{{Name: "block", Verb: "race", Args: map[string]any{"times": 2}, Lanes: [][]matrix.Step{lane("one", "first"), lane("two", "second")}, Background: true}}
+	c.Expect = matrix.Expect{Elsewhere: "silent", Blocks: []matrix.BlockExpect{{Of: "block", Delivered: 75, Refusals: []matrix.RefusalExpect{{Code: engine.CodeRefStale, Trigger: "ref_retired"}},
+		Lands: []matrix.LandExpect{{Page: "w/tab 1", Control: "note"}, {Page: "w/tab 2", Control: "note"}}}}}
+	return c
+}
+
+// blockCall is the call of one lane in one round; refused when chars is 0.
+func blockCall(round, lane, chars int) Observation {
+	c := &Call{Operation: engine.OpType, Page: fmt.Sprintf("w/tab %d", lane), Block: "block", Round: round, Lane: lane, Chars: chars, StartNS: 100, ReplyNS: 150, ClosedNS: 150, Status: engine.StatusOK}
+	if chars == 0 {
+		c.Status, c.Refusal = engine.StatusRefused, &engine.Refusal{Code: engine.CodeRefStale, Operation: engine.OpType, Trigger: "ref_retired", Detail: engine.Detail{Reason: "snapshot"}}
+	} else {
+		c.Receipt = receipt(engine.OpType)
+		c.Receipt.RequestedCount, c.Receipt.DeliveredCount = chars, chars
+	}
+	return Observation{Kind: KindCall, Step: []string{"one", "two"}[lane-1], Phase: PhaseBackground, MonoNS: 100, Call: c}
+}
+
+// blockCalls are the calls of the whole row.
+func blockCalls() []Observation {
+	return []Observation{blockCall(1, 1, 7), blockCall(1, 2, 8), blockCall(2, 1, 7), blockCall(2, 2, 8)}
+}
+
+// landing is a text that a tab reports.
+func landing(tab int, text string) Observation {
+	o := event(fmt.Sprintf("w/tab %d", tab), "note", "input", text, true)
+	o.MonoNS = 500
+	return o
 }
 
 func loadOf(file string) Observation {
@@ -302,7 +340,12 @@ func cases() []vector {
 		outcome  Outcome
 		findings string
 	}
-	ty, re, la, ra := typeRow(), refusalRow(), launchRow(), racedRow()
+	ty, re, la, ra, bl := typeRow(), refusalRow(), launchRow(), racedRow(), blockRow()
+	landings := []Observation{landing(1, "first 1"), landing(2, "second 1"), landing(1, "first 2"), landing(2, "second 2")}
+	none := blockRow()
+	none.Expect.Blocks[0].None, none.Expect.Blocks[0].Delivered, none.Expect.Blocks[0].Lands = true, 0, nil
+	unchanged := Observation{Kind: KindSystem, Phase: PhaseBackground, Step: "block", System: &System{Fact: FactUnchanged, Holds: true}}
+	allRefused := []Observation{blockCall(1, 1, 0), blockCall(1, 2, 0), blockCall(2, 1, 0), blockCall(2, 2, 0)}
 	bi := ty
 	bi.ID, bi.Stem, bi.Requirement = "exact-one-window", "exact-one-window", "B1"
 	bi.Steps, bi.Expect = ty.Steps[:1], matrix.Expect{Bind: []matrix.BindExpect{{Of: "bind-1", Quality: engine.QualityExact}}}
@@ -488,6 +531,24 @@ func cases() []vector {
 		{"killed_engine_leaves_a_profile", killRow(), frame(killRow(), killFacts(FactKilledProfiles)...), Fail, "S11 profile_left"},
 		{"killed_engine_had_no_browser", killRow(), frame(killRow(), killFacts(FactEngineKilled)...), HarnessError, "J5 harness_fault"},
 		{"killed_engine_not_looked_after", killRow(), frame(killRow(), bindCall()), HarnessError, "J1 too_few_seen"},
+		{"sound_block", bl, frame(bl, append(blockCalls(), landings...)...), Pass, ""},
+		{"block_one_run_refused", bl, frame(bl, append(append(blockCalls()[:3:3], blockCall(2, 2, 0)), landings[:3]...)...), Pass, ""},
+		{"block_below_its_share", bl, frame(bl, append([]Observation{blockCall(1, 1, 7), blockCall(1, 2, 8), blockCall(2, 1, 0), blockCall(2, 2, 0)}, landings[:2]...)...), Fail, "B16 refused"},
+		{"block_refused_with_another_trigger", bl, frame(bl, append(append(blockCalls()[:3:3], func() Observation {
+			o := blockCall(2, 2, 0)
+			o.Call.Refusal.Trigger = "tab_gone"
+			return o
+		}()), landings[:3]...)...), Fail, "B16 refusal_wrong"},
+		{"block_not_carried_through", bl, frame(bl, append(blockCalls()[:3:3], landings[:3]...)...), HarnessError, "J1 too_few_seen"},
+		{"block_text_in_the_other_tab", bl, frame(bl, append(blockCalls(), landings[0], landings[1], landings[2], landing(1, "second 2"))...), Fail, "B16 effect_elsewhere, M17 receipt_untrue"},
+		{"block_text_twice", bl, frame(bl, append(blockCalls(), append(landings[:4:4], landing(2, "second 2"))...)...), Fail, "B16 effect_repeated"},
+		{"block_text_of_nobody", bl, frame(bl, append(blockCalls(), append(landings[:4:4], landing(2, "third 2"))...)...), Fail, "B16 effect_wrong"},
+		{"block_texts_lost", bl, frame(bl, append(blockCalls(), landings[:2]...)...), Fail, "B16 effect_missing, M17 receipt_untrue"},
+		{"block_refused_and_yet_done", bl, frame(bl, append(append(blockCalls()[:3:3], blockCall(2, 2, 0)), landings...)...), Fail, "R2 refusal_mutated"},
+		{"sound_block_of_refusals", none, frame(none, append(allRefused, unchanged)...), Pass, ""},
+		{"block_of_refusals_not_looked_after", none, frame(none, allRefused...), HarnessError, "J1 too_few_seen"},
+		{"block_delivered_where_none_may", none, frame(none, append(append(allRefused[:3:3], blockCall(2, 2, 8)), unchanged)...), Fail, "B16 stale_accepted"},
+		{"impostor_asked", bl, frame(bl, append(append(blockCalls(), landings...), Observation{Kind: KindSystem, Phase: PhaseCleanup, System: &System{Fact: FactNotAsked, Count: 1}})...), Fail, "B13 probed"},
 		{"sound_rounds", ra, frame(ra, loadOf("flip.html"), loadOf("flip.html"), loadOf("flip.html"), raced(a...), raced(), raced(b...)), Pass, ""},
 		{"rounds_below_their_floor", ra, frame(ra, loadOf("flip.html"), loadOf("flip.html"), raced(a...), raced(), raced()), Fail, "G8 refused"},
 		{"round_never_made", ra, frame(ra, loadOf("flip.html"), loadOf("flip.html"), raced(a...), raced(b...)), HarnessError, "J1 too_few_seen"},

@@ -112,7 +112,12 @@ type Call struct {
 	Chars   int    `json:"chars,omitempty"`
 	Arrange bool   `json:"arrange,omitempty"`
 	// Grouped is true for a call of a group or of a repeated step: its window of time was closed together with those of the others.
-	Grouped    bool            `json:"grouped,omitempty"`
+	Grouped bool `json:"grouped,omitempty"`
+	// Block names the repeat or race that the call was made in, Round and Lane its place there, from 1. Such a call has no window of time of
+	// its own: ClosedNS is ReplyNS.
+	Block      string          `json:"block,omitempty"`
+	Round      int             `json:"round,omitempty"`
+	Lane       int             `json:"lane,omitempty"`
 	StartNS    int64           `json:"start_ns"`
 	ReplyNS    int64           `json:"reply_ns"`
 	ClosedNS   int64           `json:"closed_ns"`
@@ -295,6 +300,8 @@ const (
 	FactWindowAbove = "window_above_another"
 	// FactRestarted: the browser that the engine had before a launch is gone after it.
 	FactRestarted = "restarted"
+	// FactNotAsked: what listened in the place of the browser's endpoint was never connected to.
+	FactNotAsked = "impostor_not_asked"
 	// FactCut: the connection between engine and browser was cut from outside.
 	FactCut = "connection_cut"
 	// FactEngineKilled: the engine was killed with SIGKILL while it had browsers with profiles; Count is how many processes it had started.
@@ -316,7 +323,7 @@ const (
 
 // SystemFacts lists every fact.
 var SystemFacts = []string{FactProfileOwn, FactProfileMode, FactProfileUsed, FactProfileGone, FactProcessesGone, FactSandboxOn, FactLoopbackOnly,
-	FactNoRequests, FactNoConnections, FactEndpointUntouched, FactPersonProfiles, FactDecoyUntouched, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactWindowAbove, FactCut,
+	FactNoRequests, FactNoConnections, FactEndpointUntouched, FactPersonProfiles, FactDecoyUntouched, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactWindowAbove, FactNotAsked, FactCut,
 	FactBrowserKilled, FactRenderersKilled, FactFrozen, FactThawed, FactEngineAgain, FactIdentifiersHeard, FactEngineKilled, FactKilledProcesses, FactKilledProfiles}
 
 // Scan is one canary scan. What is "engine_raw" (results, stderr, tapped before our redactor), "engine_files" (what the engine wrote), "bundle" (the row's files) or "temporary".

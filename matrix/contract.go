@@ -149,7 +149,7 @@ type Bounds struct {
 	H int `json:"h" yaml:"h"`
 }
 
-// TabPlan is one tab: a page of the fixture server, and whether it is the one that its window shows (the first is).
+// TabPlan is one tab: a page of the fixture server, with the query that the page itself reads if any, and whether it is the one that its window shows (the first is).
 type TabPlan struct {
 	Page string `json:"page"`
 	// Title overrides the page's title, for rows about twins.
@@ -165,6 +165,9 @@ type Step struct {
 	Args map[string]any `json:"args,omitempty"`
 	// Background is true from the first bind to the session's end: there the desk is absolute.
 	Background bool `json:"background,omitempty"`
+	// Lanes are the steps inside a block: one list for repeat, several for race. First are those that come before the lanes in each round.
+	Lanes [][]Step `json:"lanes,omitempty"`
+	First []Step   `json:"first,omitempty"`
 }
 
 // Expect is what must be seen. What every row must show without being told (desk untouched in the background, a signed journal, receipts
@@ -189,6 +192,8 @@ type Expect struct {
 	Identifiers string `json:"identifiers,omitempty"`
 	// Forged asks that a forged report was seen and named (harness rows of M18).
 	Forged string `json:"forged,omitempty"`
+	// Blocks say what blocks must show, one entry a block.
+	Blocks []BlockExpect `json:"blocks,omitempty"`
 }
 
 // EffectExpect is one change that a page must have reported. Page is the tab reference of the row ("w1/tab 2"); Control the
@@ -358,7 +363,7 @@ type rowWindow struct{ launch, number int }
 func (c Contract) boundWindows() (first map[rowWindow]string, bound map[string]rowWindow) {
 	first, bound = map[rowWindow]string{}, map[string]rowWindow{}
 	launches, of := 0, map[string]int{}
-	for _, s := range c.Steps {
+	for _, s := range flat(c.Steps) {
 		session := s.Text("session")
 		switch s.Verb {
 		case "prepare":

@@ -57,6 +57,7 @@ func (r *reader) cover(n strict.Node, s *scope) {
 	c.binds()
 	c.snapshots()
 	c.kinds()
+	c.checkBlocks(n)
 	for _, g := range s.given {
 		if !s.used[g.name] && g.name != "" {
 			g.node.Bad(namedForNothing+" %q; leave its name out", g.name)
@@ -89,7 +90,8 @@ func (c *covering) follow() {
 	}
 	for w, window := range c.row.Desk.Windows {
 		for t, tab := range window.Tabs {
-			show(place{window: w + 1, tab: t + 1}, tab.Page)
+			page, _, _ := strings.Cut(tab.Page, "?")
+			show(place{window: w + 1, tab: t + 1}, page)
 		}
 	}
 	for i, step := range c.row.Steps {
@@ -329,7 +331,7 @@ func (c *covering) uses(i int, name string) bool {
 	if c.unresolved {
 		return true
 	}
-	for _, step := range c.row.Steps[i+1:] {
+	for _, step := range flat(c.row.Steps[i+1:]) {
 		verb, _ := LookupVerb(step.Verb)
 		for _, f := range verb.Fields {
 			text := step.Text(f.Name)
@@ -732,11 +734,11 @@ func (c *covering) kinds() {
 	if slices.Contains(c.requirement.Expects, "loads") && loads < 2 {
 		c.bad("effect: rows of %s expect of two pages that each was loaded, at_least so often", c.requirement.ID)
 	}
-	bound := slices.ContainsFunc(c.row.Steps, func(s Step) bool { return s.Verb == "bind" })
+	bound := slices.ContainsFunc(flat(c.row.Steps), func(s Step) bool { return s.Verb == "bind" })
 	if e.Elsewhere == "" && (bound || c.row.Launch != LaunchNone) {
 		c.bad("elsewhere is missing: what happens in other places is judged, too")
 	}
-	if len(e.Effect)+len(e.Receipt)+len(e.Refusal)+len(e.Bind)+len(e.Snapshot)+len(e.Generation) == 0 && e.Profile == nil && e.Probes == "" && e.Forged == "" {
+	if len(e.Effect)+len(e.Receipt)+len(e.Refusal)+len(e.Bind)+len(e.Snapshot)+len(e.Generation)+len(e.Blocks) == 0 && e.Profile == nil && e.Probes == "" && e.Forged == "" {
 		c.bad("silence alone proves nothing: expect an effect, a refusal, a bind or a snapshot, too")
 	}
 }

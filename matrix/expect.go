@@ -22,7 +22,7 @@ type Triggers interface {
 }
 
 var (
-	expectFields  = []string{"effect", "elsewhere", "receipt", "refusal", "bind", "snapshot", "profile", "probes", "generation", "rounds", "identifiers", "forged"}
+	expectFields  = []string{"effect", "elsewhere", "receipt", "refusal", "bind", "snapshot", "profile", "probes", "generation", "rounds", "blocks", "identifiers", "forged"}
 	sideEffects   = jsonNames(reflect.TypeFor[engine.SideEffects]())
 	refusalDetail = jsonNames(reflect.TypeFor[engine.Detail]())
 )
@@ -52,7 +52,10 @@ func (r *reader) expect(n strict.Node, s *scope) {
 		e.Receipt = append(e.Receipt, s.receipt(item))
 	}
 	for _, item := range entries(o.Get("refusal")) {
-		e.Refusal = append(e.Refusal, r.refusal(item, s))
+		e.Refusal = append(e.Refusal, r.refusal(item, s, true))
+	}
+	for _, item := range entries(o.Get("blocks")) {
+		e.Blocks = append(e.Blocks, r.blockExpect(item, s))
 	}
 	for _, item := range entries(o.Get("bind")) {
 		e.Bind = append(e.Bind, s.bind(item))
@@ -125,6 +128,9 @@ func (s *scope) of(n strict.Node, verbs ...string) string {
 		}
 		n.Bad("no step is named %q%s", bounded(name), strict.Hint(name, known))
 		return name
+	}
+	if index >= maxSteps {
+		n.Bad("%q is inside a block; what a block shows is asked for in blocks", name)
 	}
 	if index >= len(s.row.Steps) {
 		return name
@@ -240,10 +246,18 @@ var (
 	trusts  = []engine.Trust{engine.TrustTrustedInput, engine.TrustDOMEvent, engine.TrustNone}
 )
 
-func (r *reader) refusal(n strict.Node, s *scope) RefusalExpect {
-	o := n.Object("of", "trigger", "detail", "within")
-	s.refusalNode = append(s.refusalNode, o)
-	e := RefusalExpect{Of: s.of(o.Need("of")), Trigger: o.Need("trigger").Text()}
+// refusal reads a refusal: of a step when one is named, else of any call of a block.
+func (r *reader) refusal(n strict.Node, s *scope, named bool) RefusalExpect {
+	fields := []string{"of", "trigger", "detail", "within"}
+	if !named {
+		fields = fields[1:]
+	}
+	o := n.Object(fields...)
+	e := RefusalExpect{Trigger: o.Need("trigger").Text()}
+	if named {
+		s.refusalNode = append(s.refusalNode, o)
+		e.Of = s.of(o.Need("of"))
+	}
 	if e.Trigger != "" {
 		code, ok := r.triggers.Code(e.Trigger)
 		if !ok {

@@ -39,7 +39,9 @@ var (
 	nameForm = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 	tabForm  = regexp.MustCompile(`^([a-z][a-z0-9_-]{0,31})/tab ([1-9][0-9]{0,2})$`)
 	nodeForm = regexp.MustCompile(`^([a-z][a-z0-9_-]{0,31})/([a-z]{1,32}) (".*")$`)
-	pageForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,48}\.html$`)
+	// tabPageForm is a page of the desk, with what its own query says, "swap.html?every=40".
+	tabPageForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,48}\.html(\?[a-z0-9-]+=[A-Za-z0-9._-]+(&[a-z0-9-]+=[A-Za-z0-9._-]+)*)?$`)
+	pageForm    = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,48}\.html$`)
 	// controlForm is the shape of a data-control name of a fixture page.
 	controlForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,48}$`)
 )
@@ -86,10 +88,12 @@ var variableKinds = map[string]*regexp.Regexp{
 	"page": pageForm,
 	// decoy: the product of the row's decoy.
 	"decoy": regexp.MustCompile(`^$`),
+	// round: the number of the round of the block around it, from 1.
+	"round": regexp.MustCompile(`^$`),
 }
 
 // VariableKinds lists the kinds of variables, sorted.
-func VariableKinds() []string { return []string{"canary", "decoy", "page"} }
+func VariableKinds() []string { return []string{"canary", "decoy", "page", "round"} }
 
 // Variables finds the {{variables}} of a text. An unknown kind, a bad name or unbalanced braces is an error.
 func Variables(s string) ([]Variable, error) {

@@ -452,7 +452,7 @@ func (r *reader) window(n strict.Node, index int) WindowPlan {
 	visible := -1
 	for i, item := range tabs.List() {
 		t := item.Object("page", "title", "visible")
-		tab := TabPlan{Page: page(t.Need("page"), r.pages)}
+		tab := TabPlan{Page: tabPage(t.Need("page"), r.pages)}
 		if title := t.Get("title"); title.Exists() {
 			tab.Title = title.Text()
 			if _, err := Variables(tab.Title); err != nil {
@@ -481,18 +481,25 @@ func (r *reader) window(n strict.Node, index int) WindowPlan {
 var hiddenWays = []Hidden{HiddenMinimised, HiddenElsewhere}
 
 // page reads the name of a fixture page.
-func page(n strict.Node, known pages.Set) string {
+func page(n strict.Node, known pages.Set) string { return pageLike(n, known, pageForm) }
+
+// tabPage reads a page of the desk, which may say something in its query.
+func tabPage(n strict.Node, known pages.Set) string { return pageLike(n, known, tabPageForm) }
+
+func pageLike(n strict.Node, known pages.Set, form *regexp.Regexp) string {
 	s := n.String()
 	if s == "" {
 		return ""
 	}
-	if !pageForm.MatchString(s) {
+	if !form.MatchString(s) {
 		n.Bad("%q is no fixture page; want a name such as form.html", bounded(s))
 		return ""
 	}
-	if _, ok := known[s]; !ok {
+	if name, _, _ := strings.Cut(s, "?"); !hasPage(known, name) {
 		n.Bad("there is no fixture page %q%s", bounded(s), strict.Hint(s, known.Names()))
 		return ""
 	}
 	return s
 }
+
+func hasPage(known pages.Set, name string) bool { _, ok := known[name]; return ok }

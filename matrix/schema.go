@@ -73,6 +73,10 @@ func Schema() []byte {
 				s = pageName
 			case FieldArgs:
 				s = object{"type": "object"}
+			case FieldSteps:
+				s = listOf(object{"$ref": "#/$defs/step"})
+			case FieldLanes:
+				s = object{"type": "array", "minItems": 2, "maxItems": maxLanes, "items": listOf(object{"$ref": "#/$defs/step"})}
 			default:
 				s = object{"type": "string"}
 			}
@@ -87,7 +91,7 @@ func Schema() []byte {
 
 	axisWord := object{"type": "string", "pattern": axisValueForm.String()}
 	combination := object{"type": "array", "items": object{"type": "object", "minProperties": 1}}
-	tab := closed([]string{"page"}, object{"page": pageName, "title": text("overrides the page's title"), "visible": boolean})
+	tab := closed([]string{"page"}, object{"page": orVariable(object{"type": "string", "pattern": tabPageForm.String()}), "title": text("overrides the page's title"), "visible": boolean})
 	window := closed([]string{"tabs"}, object{
 		"opened": words([]string{"launch", "person", "page"}),
 		"hidden": words(hiddenWays),
@@ -127,6 +131,13 @@ func Schema() []byte {
 		"rounds": oneOrMore(closed([]string{"of", "delivered", "refused"}, object{"of": text("a repeated step"), "delivered": integer,
 			"refused": listOf(text("a trigger that the other calls may be refused with"))})),
 		"identifiers": words([]string{"hidden"}), "forged": words([]string{"named"}),
+		"blocks": described(oneOrMore(closed([]string{"of", "delivered"}, object{
+			"of": text("the block: a repeat or a race"), "delivered": orVariable(object{"type": "string", "pattern": share.String() + "|^none$"}),
+			"refused": oneOrMore(text("a trigger that runs may be refused with")),
+			"refusals": oneOrMore(closed([]string{"trigger"}, object{"trigger": text("the entry of the refusal table"), "code": words(engine.Codes), "detail": closed(nil, detail),
+				"within": duration})),
+			"lands": oneOrMore(closed([]string{"page", "control"}, object{"page": text("the tab"), "control": text("the data-control name that texts go to")})),
+		})), "what the runs of a block must show, together"),
 	})
 	expect["minProperties"] = 1
 	row := closed([]string{"id", "requirement", "title", "launch", "steps", "budget"}, object{
@@ -145,7 +156,7 @@ func Schema() []byte {
 		"launch": words([]Launch{LaunchFresh, LaunchShared, LaunchNone}),
 		"desk": closed(nil, object{"kind": words(DeskKinds), "windows": listOf(window), "person": words([]Person{PersonCovers, PersonPartlyCovers, PersonBeside}),
 			"decoys": listOf(words(decoys)), "machine": words(Machines)}),
-		"steps":        listOf(object{"oneOf": steps}),
+		"steps":        listOf(object{"$ref": "#/$defs/step"}),
 		"expect":       expect,
 		"budget":       described(duration, "with its unit, at most 120s"),
 		"with":         listOf(text("a feature that the engine must claim")),
@@ -156,6 +167,7 @@ func Schema() []byte {
 	schema := closed([]string{"format", "rows"}, object{"format": object{"const": RowsFormat}, "rows": listOf(row)})
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	schema["$id"] = SchemaID
+	schema["$defs"] = object{"step": object{"oneOf": steps}}
 	schema["title"] = "Acceptance rows"
 	b, err := json.MarshalIndent(schema, "", "  ")
 	if err != nil {

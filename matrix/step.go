@@ -46,8 +46,14 @@ type scope struct {
 	effectNode, receiptNode, refusalNode, bindNode, snapshotNode []strict.Object
 	// unresolved says that a step names something that is not there: what the row uses is then not known.
 	unresolved bool
+	// nested counts the steps inside blocks; block is the verb of the block that is being read, empty outside.
+	nested int
+	block  string
 	// launches counts prepare steps: after one, window 1 is the new browser's, with one tab.
 	launches int
+	// launchOf is the last launch of each session, and launch that of the session of the step that is being read.
+	launchOf map[string]int
+	launch   int
 }
 
 type givenName struct {
@@ -56,7 +62,7 @@ type givenName struct {
 }
 
 func newScope(row *Row, known pages.Set) *scope {
-	return &scope{row: row, pages: known, names: map[string]named{}, steps: map[string]int{}, used: map[string]bool{}, touched: map[int]place{}, bound: map[string]bool{}}
+	return &scope{row: row, pages: known, names: map[string]named{}, steps: map[string]int{}, used: map[string]bool{}, touched: map[int]place{}, bound: map[string]bool{}, launchOf: map[string]int{}}
 }
 
 func (s *scope) known(kinds ...NameKind) []string {
@@ -98,6 +104,9 @@ func (s *scope) step(n strict.Node, index int) Step {
 	}
 	word := o.Keys()[0]
 	step := Step{Verb: word, Name: fmt.Sprintf("%s-%d", word, index+1)}
+	if s.block != "" {
+		step.Name = fmt.Sprintf("%s-%s-%d", s.block, word, s.nested)
+	}
 	verb, ok := LookupVerb(word)
 	if !ok {
 		n.Bad("unknown verb %q%s", bounded(word), strict.Hint(word, verbNames()))
@@ -115,6 +124,11 @@ func (s *scope) step(n strict.Node, index int) Step {
 		body.Bad("the name %q was given to step %d already", step.Name, first+1)
 	}
 	s.steps[step.Name] = index
+	session := ""
+	if at := fields.Get("session"); at.Exists() {
+		session = at.String()
+	}
+	s.launch = s.launchOf[session]
 	args := map[string]any{}
 	var added []func()
 	for _, f := range verb.Fields {
@@ -122,6 +136,24 @@ func (s *scope) step(n strict.Node, index int) Step {
 		if !node.Exists() {
 			if f.Required && body.IsObject() {
 				body.Bad("%s is missing: %s", f.Name, f.Doc)
+			}
+			continue
+		}
+		switch f.Kind {
+		case FieldSteps:
+			if f.Name == "first" {
+				step.First = s.lane(node, word)
+			} else {
+				step.Lanes = append(step.Lanes, s.lane(node, word))
+			}
+			continue
+		case FieldLanes:
+			items := node.List()
+			if len(items) < 2 || len(items) > maxLanes {
+				node.Bad("%d lanes, want 2 to %d", len(items), maxLanes)
+			}
+			for _, item := range items {
+				step.Lanes = append(step.Lanes, s.lane(item, word))
 			}
 			continue
 		}
@@ -172,6 +204,7 @@ func (s *scope) background(body strict.Node, step *Step) {
 	case "prepare":
 		delete(s.bound, session)
 		s.launches++
+		s.launchOf[session] = s.launches
 		if len(s.bound) > 0 {
 			body.Bad("launches while another session has a bound window; prepare every session before the first bind")
 		}
@@ -208,7 +241,7 @@ func (s *scope) field(n strict.Node, f Field, index int) (any, func()) {
 		if most := s.windows(); number > most {
 			n.Bad("window %d: the desk has %d", number, most)
 		}
-		return number, func() { s.touched[index] = place{window: number, launch: s.launches} }
+		return number, func() { s.touched[index] = place{window: number, launch: s.launch} }
 	case FieldNew:
 		name := n.Text()
 		if name != "" && !nameForm.MatchString(name) {
@@ -226,7 +259,7 @@ func (s *scope) field(n strict.Node, f Field, index int) (any, func()) {
 				at = place{window: at.window, launch: at.launch, opened: index + 1}
 				s.touched[index] = at
 			}
-			s.names[name] = named{kind: f.Names, window: at.window, launch: at.launch, tabs: s.tabs(at.window), tab: at}
+			s.names[name] = named{kind: f.Names, window: at.window, launch: at.launch, tabs: s.tabs(at), tab: at}
 		}
 	case FieldUse:
 		name := n.Text()
@@ -283,6 +316,9 @@ func (s *scope) variables(n strict.Node, value any) {
 			if _, ok := s.pages[one.Name]; one.Kind == "page" && !ok {
 				n.Bad("there is no fixture page %q%s", one.Name, strict.Hint(one.Name, s.pages.Names()))
 			}
+			if one.Kind == "round" && s.block == "" {
+				n.Bad("{{round}} has a number only inside repeat and race")
+			}
 		}
 	case []any:
 		for _, item := range v {
@@ -335,17 +371,17 @@ func (s *scope) tab(n strict.Node) (string, place) {
 	return text, place{window: got.window, tab: ref.Tab, launch: got.launch}
 }
 
-// windows is how many windows can be bound now, and tabs how many tabs one of them has.
+// windows is how many windows the step's session can bind now, and tabs how many tabs one of them has.
 func (s *scope) windows() int {
-	if s.launches > 0 {
+	if s.launch > 0 {
 		return 1
 	}
 	return max(len(s.row.Desk.Windows), 1)
 }
 
-func (s *scope) tabs(window int) int {
-	if w := s.row.Desk.Windows; s.launches == 0 && window >= 1 && window <= len(w) {
-		return len(w[window-1].Tabs)
+func (s *scope) tabs(at place) int {
+	if w := s.row.Desk.Windows; at.launch == 0 && at.window >= 1 && at.window <= len(w) {
+		return len(w[at.window-1].Tabs)
 	}
 	return 1
 }

@@ -30,6 +30,9 @@ const (
 	FieldNode FieldKind = "node"
 	// FieldWindow is the number of a window of the row's desk, from 1.
 	FieldWindow FieldKind = "window"
+	// FieldSteps is a list of steps, FieldLanes a list of such lists; they become [Step.Lanes].
+	FieldSteps FieldKind = "steps"
+	FieldLanes FieldKind = "lanes"
 	// FieldArgs is a mapping of any plain values, for calls that are wrong on purpose.
 	FieldArgs FieldKind = "args"
 )
@@ -171,6 +174,17 @@ var Verbs = []Verb{
 		{Name: "args", Kind: FieldArgs, Doc: "arguments as they are; they win over what other fields fill"},
 		inSession, times, callers, beside,
 	}},
+	{Name: "repeat", Doc: "does steps many times in turn, in one window of time", KeepsPages: true, Fields: []Field{
+		{Name: "times", Kind: FieldInt, Low: 1, High: 1000, Required: true, Doc: "how many rounds"},
+		{Name: "do", Kind: FieldSteps, Required: true, Doc: "the steps of a round; {{round}} is its number"},
+	}},
+	{Name: "race", Doc: "does several lanes of steps at once, many times, in one window of time", KeepsPages: true, Fields: []Field{
+		{Name: "times", Kind: FieldInt, Low: 1, High: 1000, Required: true, Doc: "how many rounds"},
+		{Name: "first", Kind: FieldSteps, Doc: "what each round begins with, before the lanes"},
+		{Name: "lanes", Kind: FieldLanes, Required: true, Doc: "the lists of steps that are done at once; {{round}} is the number of the round"},
+		{Name: "in_turn", Kind: FieldBool, Doc: "does the lanes of a round one after the other, as they are written; what one is refused keeps no other from its turn"},
+		{Name: "spread", Kind: FieldDuration, Doc: "the time over which the lanes of a round begin, at random; at once when left out"},
+	}},
 	{Name: "cut", Doc: "cuts a connection of the engine from outside", KeepsPages: true, Fields: []Field{
 		{Name: "connection", Kind: FieldEnum, Words: []string{"browser"}, Required: true, Doc: "the connection between engine and browser"},
 		{Name: "when", Kind: FieldEnum, Words: []string{"page_asks"}, Doc: "page_asks: in the middle of a handler, when a page asks the server for time; at once when left out"},
@@ -195,6 +209,28 @@ var Verbs = []Verb{
 		{Name: "tab", Kind: FieldTab, Required: true, Doc: "the tab"},
 		beside,
 	}},
+	{Name: "place", Doc: "has the person move and resize a window, or maximise it", KeepsPages: true, Fields: []Field{
+		{Name: "window", Kind: FieldWindow, Required: true, Doc: "the window's number on the desk, or on the session's own browser"},
+		{Name: "x", Kind: FieldInt, Low: -4000, High: 8000, Doc: "left edge of the inside, in pixels"},
+		{Name: "y", Kind: FieldInt, Low: -4000, High: 8000, Doc: "upper edge"},
+		{Name: "w", Kind: FieldInt, Low: 100, High: 8000, Doc: "width"},
+		{Name: "h", Kind: FieldInt, Low: 100, High: 8000, Doc: "height"},
+		{Name: "maximised", Kind: FieldBool, Doc: "maximises it in the place of x, y, w and h"},
+		inSession,
+	}, OneOf: [][]string{{"w", "maximised"}}},
+	{Name: "person_clicks", Doc: "has the person click into a window, near its lower right corner, where a page of the desk opens another", KeepsPages: true, Fields: []Field{
+		{Name: "window", Kind: FieldWindow, Required: true, Doc: "the window's number on the desk"},
+		{Name: "opens", Kind: FieldEnum, Words: []string{"window", "tab"}, Required: true, Doc: "what the click opens"},
+		{Name: "page", Kind: FieldText, Required: true, Doc: "the name that the opened page reports under"},
+	}},
+	{Name: "impersonate", Doc: "opens a window of a foreign client that wears process id, class, title and place of a window, and asks the engine to bind it", Operation: engine.OpState, KeepsPages: true, Fields: []Field{
+		{Name: "window", Kind: FieldWindow, Required: true, Doc: "the window that is imitated"},
+	}},
+	{Name: "change", Doc: "changes one thing that a binding rests on, from outside, and nothing else", KeepsPages: true, Fields: []Field{
+		{Name: "component", Kind: FieldEnum, Words: []string{"endpoint", "window", "connection"}, Required: true, Doc: "endpoint: another process listens at it; window: it names another process; connection: it is cut"},
+		{Name: "window", Kind: FieldWindow, Doc: "the window, where the component is one"},
+		{Name: "back", Kind: FieldBool, Doc: "undoes the change of a window"},
+	}},
 	{Name: "wait", Doc: "waits until nothing happened for a time", KeepsPages: true, Fields: []Field{
 		{Name: "quiet", Kind: FieldDuration, Required: true, Doc: "the quiet time"},
 	}},
@@ -216,7 +252,13 @@ var PageActs = []string{"move", "close"}
 var decoys = []string{"firefox", "renamed_firefox", "chromium", "epiphany", "webkitgtk_minibrowser", "xterm", "clock", "unknown_browser"}
 
 // Calls is how many calls of the engine the step makes: times for each of its callers. Steps of verbs without repetition make one, or none.
-func (s Step) Calls() int { return max(s.Int("times"), 1) * max(s.Int("callers"), 1) }
+// A block makes none itself: the steps in it do.
+func (s Step) Calls() int {
+	if s.IsBlock() {
+		return 1
+	}
+	return max(s.Int("times"), 1) * max(s.Int("callers"), 1)
+}
 
 // Group is how many of the given steps, from the first, are carried out at once: those that stand beside it.
 func Group(steps []Step) int {

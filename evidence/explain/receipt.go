@@ -142,8 +142,8 @@ func counted(m map[string]int, none string) string {
 // CompareReceipt puts the receipt of a call beside what journal, desk and system saw in its window of time. It is for readers; the judge
 // compares for itself, and where a rule of its own decides (the effect), that rule is asked. It returns false for a call without a receipt.
 func CompareReceipt(c matrix.Contract, obs []evidence.Observation, call evidence.Observation) (ReceiptCheck, bool) {
-	if call.Call == nil || call.Call.Receipt == nil {
-		return ReceiptCheck{}, false
+	if call.Call == nil || call.Call.Receipt == nil || call.Call.Block != "" {
+		return ReceiptCheck{}, false // a call in a block has no window of time of its own to look into
 	}
 	r, w := call.Call.Receipt, look(obs, call)
 	out := ReceiptCheck{Step: call.Step, Operation: call.Call.Operation, Observation: call.Seq}

@@ -114,6 +114,9 @@ func deskClauses(c matrix.Contract) []Clause {
 
 // StepWords says what a step does: its verb and its arguments in order of their names.
 func StepWords(s matrix.Step) string {
+	if s.IsBlock() {
+		return blockWords(s)
+	}
 	parts := []string{s.Verb}
 	for _, k := range slices.Sorted(maps.Keys(s.Args)) {
 		parts = append(parts, k+" "+value(s.Args[k]))
@@ -181,6 +184,9 @@ func expectClauses(c matrix.Contract) []Clause {
 			asks = append(asks, fmt.Sprintf("and comes within %v", r.Within))
 		}
 		add(r.Of, "the receipt of %s says %s", r.Of, strings.Join(asks, ", "))
+	}
+	for _, r := range c.Expect.Blocks {
+		add(r.Of, "%s", blockExpectWords(r))
 	}
 	for _, r := range c.Expect.Refusal {
 		text := fmt.Sprintf("%s is refused with %s (%s)", r.Of, r.Code, r.Trigger)

@@ -623,10 +623,7 @@ func (a *Attempt) titleOf(tab *Tab) string {
 
 // Bind binds window n under a name.
 func (a *Attempt) Bind(ctx context.Context, n int, name, session string) error {
-	windows, launch := a.windows, 0
-	if l := a.launches[session]; l != nil && l.number > 0 {
-		windows, launch = l.windows, l.number
-	}
+	windows, launch := a.windowsOf(session)
 	if n < 1 || n > len(windows) {
 		return fmt.Errorf("the desk has %d windows, the row binds window %d", len(windows), n)
 	}

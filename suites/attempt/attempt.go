@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,7 +53,7 @@ type Do func(ctx context.Context, a *Attempt, s matrix.Step) error
 // ErrStopped ends a row early for a cause that its observations already show: a refusal that later steps rest on.
 var ErrStopped = errors.New("the row cannot go on")
 
-// Attempt is one attempt at one row. It is used by one goroutine, but for the calls of a group of steps.
+// Attempt is one attempt at one row. It is used by one goroutine, but for the calls of a group of steps and the lanes of a race.
 type Attempt struct {
 	Stage    *stage.Stage
 	Contract matrix.Contract
@@ -87,14 +88,17 @@ type Attempt struct {
 	docs     map[string][]fixtures.DocumentID
 	canaries []redaction.Canary
 
-	// nameMu guards the maps of names, which the steps of a group read and fill at once.
+	// nameMu guards the maps of names, which the steps of a group and the lanes of a race read and fill at once.
 	nameMu    sync.Mutex
+	verbs     map[string]Do
 	session   string
 	sessions  map[string]string
 	targets   map[string]*Target
 	tabs      map[string]*Tab
 	snapshots map[string]*Snapshot
-	windows   []*stage.Window
+	// windows are all windows of living browsers, desk those of the arrangement.
+	windows []*stage.Window
+	desk    []*stage.Window
 	// hidden are windows that the arrangement hid.
 	hidden  []*stage.Window
 	browser process.Identity
@@ -110,6 +114,8 @@ type Attempt struct {
 	// ports are those that the row's browsers listen on, and taps what listens to their answers, in rows that expect of the engine that it hides them.
 	ports []uint16
 	taps  []tapped
+	// impostors are what listens or shows itself in the place of a browser.
+	impostors []*impostor
 	// launch counts the launches that the row's steps made.
 	launch  int
 	film    *film
@@ -261,7 +267,8 @@ func (a *Attempt) Run(ctx context.Context, verbs map[string]Do) {
 	}
 	a.still(ctx, "before.png")
 	a.excuseOverruns()
-	a.steps = true
+	a.desk = slices.Clone(a.windows)
+	a.steps, a.verbs = true, verbs
 	for rest := a.Contract.Steps; len(rest) > 0; {
 		steps := rest[:matrix.Group(rest)]
 		rest = rest[len(steps):]

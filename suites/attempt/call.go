@@ -26,6 +26,9 @@ func (a *Attempt) Call(ctx context.Context, op engine.Operation, args map[string
 	if m := memberOf(ctx); m != nil {
 		return a.callInGroup(ctx, m, op, args, aim)
 	}
+	if l := laneOf(ctx); l != nil {
+		return a.laneCall(ctx, *l, op, args, aim)
+	}
 	if err := a.collect(ctx); err != nil { // what came before belongs to the time before
 		return nil, err
 	}

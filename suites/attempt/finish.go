@@ -40,6 +40,7 @@ func (a *Attempt) End(ctx context.Context) {
 	atEnd := a.Stage.Log.Health()
 	a.leave(ctx)
 	a.wireAccount()
+	a.endImpostors()
 	// The arrangement may not have come to its end, or the row took the focus from the person for good: that was seen, and is over.
 	if err := a.Stage.TakeBack(ctx); err != nil {
 		_ = a.fault("environment", "the person's window does not get the focus: %v", err)

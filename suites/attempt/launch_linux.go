@@ -114,7 +114,8 @@ func (a *Attempt) afterLaunch(ctx context.Context, session string, before *befor
 		a.launch++
 	}
 	a.launches[session] = &launched{fresh[0].Owner, dir, a.launch, fresh}
-	a.adopt(fresh)
+	a.adopt(append(slices.DeleteFunc(slices.Clone(a.windows), func(w *stage.Window) bool { return !w.Owner.Alive() }), fresh...))
+	a.browser = fresh[0].Owner
 	if err := a.watchTargets(ctx); err != nil {
 		return a.fault("harness", "watch the browser's window: %v", err)
 	}
@@ -172,10 +173,14 @@ func (a *Attempt) EndSession(ctx context.Context, session string) (*engine.Resul
 	if launchedHere {
 		a.observeGone(browsers, had.profile)
 		delete(a.launches, session)
+		a.windows = slices.DeleteFunc(slices.Clone(a.windows), func(w *stage.Window) bool { return w.Owner == had.browser })
 		if had.browser == a.browser {
-			a.windows, a.browser = nil, process.Identity{}
-			a.aim()
+			a.browser = process.Identity{}
+			if len(a.windows) > 0 {
+				a.browser = a.windows[0].Owner
+			}
 		}
+		a.aim()
 	}
 	return r, nil
 }

@@ -55,6 +55,8 @@ func (a *Attempt) NameSession(name, id string) {
 		a.session = id
 		return
 	}
+	a.nameMu.Lock()
+	defer a.nameMu.Unlock()
 	a.sessions[name] = id
 }
 

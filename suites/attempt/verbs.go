@@ -69,12 +69,13 @@ func (a *Attempt) ForTab(address string, tab *Tab) string {
 	return rest
 }
 
-// Wait lets a time pass in which no call is in flight, and collects what happened in it.
+// Wait lets a time pass in which no call is in flight, and collects what happened in it. Inside a block it only lets time pass.
 func (a *Attempt) Wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-		return a.fault("harness", "wait: %v", ctx.Err())
+	if err := pause(ctx, d); err != nil {
+		return a.fault("harness", "wait: %v", err)
+	}
+	if laneOf(ctx) != nil {
+		return nil
 	}
 	return a.closeWindow(ctx)
 }

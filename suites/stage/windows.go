@@ -143,6 +143,38 @@ func (s *Stage) Arrange(ctx context.Context, w *Window, want xwire.Rect) error {
 	}
 }
 
+// Maximise asks the window manager to maximise a window, as a pager would (EWMH, _NET_WM_STATE), and waits until the window has the state
+// and another size than before.
+func (s *Stage) Maximise(ctx context.Context, w *Window) error {
+	atoms, err := s.x.Atoms(ctx, "_NET_WM_STATE", "_NET_WM_STATE_MAXIMIZED_VERT", "_NET_WM_STATE_MAXIMIZED_HORZ")
+	if err != nil {
+		return err
+	}
+	before := w.Client
+	vert, horz := atoms["_NET_WM_STATE_MAXIMIZED_VERT"], atoms["_NET_WM_STATE_MAXIMIZED_HORZ"]
+	const add, pager = 1, 2
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	if err := s.x.Send(s.x.ToManager(w.ID, atoms["_NET_WM_STATE"], add, vert, horz, pager)); err != nil {
+		return err
+	}
+	for {
+		if err := s.ManagerTrip(ctx); err != nil {
+			return fmt.Errorf("maximise window: have %+v: %w", w.Client, err)
+		}
+		if err := s.Measure(ctx, w); err != nil {
+			return err
+		}
+		state, err := s.x.Words(ctx, w.ID, "_NET_WM_STATE")
+		if err != nil {
+			return err
+		}
+		if slices.Contains(state, vert) && slices.Contains(state, horz) && w.Client != before {
+			return nil
+		}
+	}
+}
+
 // ManagerTrip makes one round trip through the window manager: everything that was asked of it before has been done.
 func (s *Stage) ManagerTrip(ctx context.Context) error {
 	if _, err := s.x.Focus(ctx); err != nil {
