@@ -72,7 +72,14 @@ func changedCases() []tried {
 	late := bindCall()
 	late.Call.ReplyNS = late.Call.StartNS + 1_500_000_000
 	killed, thawed := lossRow("kill", "browser"), lossRow("thaw", "browser")
+	garbled := typeRow()
+	garbled.ID, garbled.Stem, garbled.Requirement = "garbled", "garbled", "G15"
+	garbled.Steps = append(garbled.Steps, matrix.Step{Name: "garble", Verb: "garble", Args: map[string]any{"with": "endless"}})
+	endless, malformed := fact("garble", FactGarbled, true), fact("garble", FactGarbled, true)
+	endless.System.Detail, malformed.System.Detail = "endless", "malformed"
 	return []tried{
+		{"messages_garbled", garbled, lost(garbled, endless), Pass, ""},
+		{"messages_garbled_otherwise", garbled, lost(garbled, malformed), HarnessError, "J1 too_few_seen"},
 		{"replaced_as_the_page_says", replaceRow(), replaced("Eva"), Pass, ""},
 		{"replaced_and_not_told", replaceRow(), replaced(""), Fail, "M13 receipt_unexpected"},
 		{"replaced_another_than_the_page_says", replaceRow(), replaced("Eve"), Fail, "M13 receipt_unexpected, M17 receipt_untrue"},

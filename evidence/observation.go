@@ -304,6 +304,9 @@ const (
 	FactNotAsked = "impostor_not_asked"
 	// FactCut: the connection between engine and browser was cut from outside.
 	FactCut = "connection_cut"
+	// FactGarbled: the engine was sent what its browser never said, over their own connection; Detail is the kind (matrix.GarbleKinds), Count the
+	// bytes.
+	FactGarbled = "messages_garbled"
 	// FactEngineKilled: the engine was killed with SIGKILL while it had browsers with profiles; Count is how many processes it had started.
 	FactEngineKilled = "engine_killed"
 	// FactBrowserKilled and FactRenderersKilled: the browser, or all processes of its pages, were killed; FactFrozen and FactThawed: it was
@@ -323,7 +326,7 @@ const (
 
 // SystemFacts lists every fact.
 var SystemFacts = []string{FactProfileOwn, FactProfileMode, FactProfileUsed, FactProfileGone, FactProcessesGone, FactSandboxOn, FactLoopbackOnly,
-	FactNoRequests, FactNoConnections, FactEndpointUntouched, FactPersonProfiles, FactDecoyUntouched, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactWindowAbove, FactNotAsked, FactCut,
+	FactNoRequests, FactNoConnections, FactEndpointUntouched, FactPersonProfiles, FactDecoyUntouched, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactWindowAbove, FactNotAsked, FactCut, FactGarbled,
 	FactBrowserKilled, FactRenderersKilled, FactFrozen, FactThawed, FactEngineAgain, FactIdentifiersHeard, FactEngineKilled, FactKilledProcesses, FactKilledProfiles}
 
 // Scan is one canary scan. What is "engine_raw" (results, stderr, tapped before our redactor), "engine_files" (what the engine wrote), "bundle" (the row's files) or "temporary".

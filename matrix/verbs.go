@@ -111,6 +111,9 @@ const (
 	maxCallers = 64
 )
 
+// GarbleKinds is the closed list of what can be wrong with protocol messages (contract G15).
+var GarbleKinds = []string{"malformed", "oversized", "endless", "unfinished", "reordered", "duplicated"}
+
 // Verbs is the closed list of verbs, in the order of the documentation. Every step may also have a name. Steps that stand beside each other
 // form a group: their calls are in flight at once, and the window of time of all of them is closed when the last has returned.
 var Verbs = []Verb{
@@ -188,6 +191,10 @@ var Verbs = []Verb{
 	{Name: "cut", Doc: "cuts a connection of the engine from outside", KeepsPages: true, Fields: []Field{
 		{Name: "connection", Kind: FieldEnum, Words: []string{"browser"}, Required: true, Doc: "the connection between engine and browser"},
 		{Name: "when", Kind: FieldEnum, Words: []string{"page_asks"}, Doc: "page_asks: in the middle of a handler, when a page asks the server for time; at once when left out"},
+		beside,
+	}},
+	{Name: "garble", Doc: "sends the engine what a frozen browser never said, over its own connection, in the middle of the call that this step stands beside; then the browser goes on", KeepsPages: true, Fields: []Field{
+		{Name: "with", Kind: FieldEnum, Words: GarbleKinds, Required: true, Doc: "what is wrong: half a message, one that says it has 4 GiB, one without an end, one whose rest never comes, or the browser's own replies in reverse or twice"},
 		beside,
 	}},
 	{Name: "kill", Doc: "kills a process with SIGKILL: the engine's, and looks at what is left of its browsers; the browser's; or those of all its pages", KeepsPages: true, Fields: []Field{

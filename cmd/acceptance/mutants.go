@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/engine-acceptance/acceptance/engine/cdp"
 	"github.com/engine-acceptance/acceptance/engine/core"
 	"github.com/engine-acceptance/acceptance/engine/mutant"
 	"github.com/engine-acceptance/acceptance/engine/native"
@@ -347,6 +348,9 @@ func mutantRole(ctx context.Context, args []string, std streams) int {
 	defer platform.Close()
 	p := x.Apply(mutant.Parts{Adapter: adapters["chromium"](std.err), Native: platform})
 	_ = os.MkdirAll(core.DefaultProfileRoot(), 0o700) // as the healthy engine does
+	if p.Wire != nil {
+		p.Adapter = cdp.New(cdp.Config{WireTap: (&wireLog{out: std.err}).tap, Wire: p.Wire})
+	}
 	cfg := core.Config{Adapter: p.Adapter, Native: p.Native}
 	if !p.Unguarded {
 		if cfg.Guardian, err = guardianCommand(); err != nil {

@@ -9,6 +9,7 @@ package mutant
 import (
 	"context"
 	"encoding/json"
+	"net"
 
 	"github.com/engine-acceptance/acceptance/engine"
 )
@@ -52,6 +53,8 @@ type Parts struct {
 	Adapter engine.Adapter
 	Native  engine.NativePlatform
 	Wrap    func(engine.Engine) engine.Engine
+	// Wire wraps the stream to the browser; nil leaves it as it is. Who sets it leaves Adapter alone.
+	Wire func(net.Conn) net.Conn
 	// Unguarded leaves out the engine's own guardian, which cleans up after an engine that was killed.
 	Unguarded bool
 }
@@ -75,7 +78,7 @@ func Find(name string) (Mutant, bool) {
 // All lists every mutant, cowards last.
 func All() []Mutant {
 	var out []Mutant
-	for _, group := range [][]Mutant{actions(), bindings(), generations(), callers(), losses(), changes(), capabilities(), proofs(), receipts(), refusals(), setups(), desks(), leaks(), cowards()} {
+	for _, group := range [][]Mutant{actions(), bindings(), generations(), callers(), losses(), wires(), changes(), capabilities(), proofs(), receipts(), refusals(), setups(), desks(), leaks(), cowards()} {
 		out = append(out, group...)
 	}
 	return out

@@ -55,17 +55,12 @@ func (a *Attempt) Cut(ctx context.Context) error {
 
 // shutdown copies descriptor fd of a process and shuts the connection behind it down for both.
 func shutdown(pid, fd int) error {
-	p, err := unix.PidfdOpen(pid, 0)
+	end, err := copied(pid, fd)
 	if err != nil {
-		return fmt.Errorf("pidfd_open: %w", err)
+		return err
 	}
-	defer unix.Close(p)
-	copied, err := unix.PidfdGetfd(p, fd, 0)
-	if err != nil {
-		return fmt.Errorf("pidfd_getfd: %w (ptrace rights over the engine are needed)", err)
-	}
-	defer unix.Close(copied)
-	if err := unix.Shutdown(copied, unix.SHUT_RDWR); err != nil {
+	defer unix.Close(end)
+	if err := unix.Shutdown(end, unix.SHUT_RDWR); err != nil {
 		return fmt.Errorf("shutdown: %w", err)
 	}
 	return nil

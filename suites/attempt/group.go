@@ -94,6 +94,13 @@ func (a *Attempt) runGroup(ctx context.Context, steps []matrix.Step, verbs map[s
 		}
 		a.observe(evidence.Observation{Kind: evidence.KindStep, Step: s.Name, StepInfo: &infos[i]})
 		stopped = errors.Join(stopped, failed[i])
+		// A single call that had to be delivered and was not ends the row, as it does outside of a group: what it names is not there. Of many
+		// calls some may be refused; the judge counts them.
+		if s.Calls() == 1 && !a.expectsRefusal(s.Name) && slices.ContainsFunc(g.calls, func(o evidence.Observation) bool {
+			return o.Step == s.Name && o.Call.Status != engine.StatusOK
+		}) {
+			stopped = errors.Join(stopped, ErrStopped)
+		}
 	}
 	return stopped
 }

@@ -21,6 +21,7 @@ var Verbs = map[string]attempt.Do{
 	"repeat":        repeat,
 	"race":          race,
 	"cut":           cut,
+	"garble":        garble,
 	"freeze":        freeze,
 	"thaw":          thaw,
 	"start_engine":  startEngine,
