@@ -77,7 +77,9 @@ func changedCases() []tried {
 	garbled.Steps = append(garbled.Steps, matrix.Step{Name: "garble", Verb: "garble", Args: map[string]any{"with": "endless"}})
 	endless, malformed := fact("garble", FactGarbled, true), fact("garble", FactGarbled, true)
 	endless.System.Detail, malformed.System.Detail = "endless", "malformed"
+	ended := fact("end", FactEngineLives, false)
 	return []tried{
+		{"engine_ended_after_its_last_reply", typeRow(), lost(typeRow(), ended), Fail, "M5 engine_gone"},
 		{"messages_garbled", garbled, lost(garbled, endless), Pass, ""},
 		{"messages_garbled_otherwise", garbled, lost(garbled, malformed), HarnessError, "J1 too_few_seen"},
 		{"replaced_as_the_page_says", replaceRow(), replaced("Eva"), Pass, ""},

@@ -105,6 +105,7 @@ func (j *judgement) system() {
 		{FactProfileUsed, "S1", ReasonProfileUnused}, {FactProfileGone, "S1", ReasonProfileLeft}, {FactProcessesGone, "S1", ReasonProcessLeft},
 		{FactSandboxOn, "J11", ReasonSandboxOff}, {FactLoopbackOnly, "S13", ReasonListenerExposed}, {FactNoRequests, probed, ReasonProbed},
 		{FactNoConnections, probed, ReasonProbed}, {FactEndpointUntouched, "S5", ReasonProbed}, {FactDecoyUntouched, j.row.Requirement, ReasonDecoyReached}, {FactPersonProfiles, "S3", ReasonProfileTouched}, {FactUnchanged, "R2", ReasonRefusalMutated}, {FactBystanderAlive, "S3", ReasonBystanderHarmed},
+		{FactEngineLives, j.row.Requirement, ReasonEngineGone},
 		{FactCut, "J5", ReasonHarnessFault}, {FactGarbled, "J5", ReasonHarnessFault}, {FactEngineKilled, "J5", ReasonHarnessFault},
 		{FactBrowserKilled, "J5", ReasonHarnessFault}, {FactRenderersKilled, "J5", ReasonHarnessFault}, {FactFrozen, "J5", ReasonHarnessFault},
 		{FactThawed, "J5", ReasonHarnessFault}, {FactEngineAgain, "J5", ReasonHarnessFault}, {FactIdentifiersHeard, "J1", ReasonTooFewSeen}, {FactNotAsked, "B13", ReasonProbed},
@@ -132,6 +133,9 @@ func (j *judgement) system() {
 	}
 	for _, fact := range []string{FactPersonProfiles, FactLoopbackOnly} {
 		need(fact, "it is looked at in every row")
+	}
+	if !j.endsWithoutEngine() {
+		need(FactEngineLives, "an engine that ends by itself must not go unseen")
 	}
 	if p := j.row.Expect.Profile; p != nil {
 		for _, fact := range []string{FactProfileOwn, FactProfileMode, FactProfileUsed, FactProfileGone, FactProcessesGone, FactSandboxOn, FactLoopbackOnly} {
@@ -188,6 +192,15 @@ func (j *judgement) system() {
 			}
 		}
 	}
+}
+
+// endsWithoutEngine reports that the row itself kills the engine and starts none again.
+func (j *judgement) endsWithoutEngine() bool {
+	killed := false
+	for _, s := range j.row.Steps {
+		killed = s.Verb == "kill" && s.Text("process") == "engine" || killed && s.Verb != "start_engine"
+	}
+	return killed
 }
 
 // losses is the fact that each way to lose a process leaves behind.

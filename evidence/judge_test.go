@@ -146,7 +146,7 @@ func frame(c matrix.Contract, own ...Observation) []Observation {
 	obs = append(obs, Observation{Kind: KindPerson, Person: &Person{Injected: 20, Received: 20}},
 		Observation{Kind: KindHeartbeat, Heartbeat: &Heartbeat{MaxGapNS: 1e6}},
 		Observation{Kind: KindScan, Scan: &Scan{What: "engine_raw", Files: 2, Bytes: 100, ControlFound: true}},
-		Observation{Kind: KindSystem, System: &System{Fact: FactPersonProfiles, Holds: true}}, Observation{Kind: KindSystem, System: &System{Fact: FactLoopbackOnly, Holds: true}},
+		Observation{Kind: KindSystem, System: &System{Fact: FactPersonProfiles, Holds: true}}, Observation{Kind: KindSystem, System: &System{Fact: FactLoopbackOnly, Holds: true}}, Observation{Kind: KindSystem, System: &System{Fact: FactEngineLives, Holds: true}},
 		Observation{Kind: KindScan, Scan: &Scan{What: "engine_files", Files: 1, Bytes: 10, ControlFound: true}},
 		Observation{Kind: KindScan, Scan: &Scan{What: "bundle", Files: 9, Bytes: 1000, ControlFound: true}},
 		Observation{Kind: KindFilm, Film: &Film{Present: true, Decodes: true, Frames: 30, SideFrames: 30, Monotonic: true, CodesTried: 3, CodesRead: 3, MasksSolid: true, CoversRow: true}},

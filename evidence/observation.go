@@ -304,6 +304,8 @@ const (
 	FactNotAsked = "impostor_not_asked"
 	// FactCut: the connection between engine and browser was cut from outside.
 	FactCut = "connection_cut"
+	// FactEngineLives: at the row's end the engine runs, which the row itself had not killed; it is looked at in every row but those.
+	FactEngineLives = "engine_lives"
 	// FactGarbled: the engine was sent what its browser never said, over their own connection; Detail is the kind (matrix.GarbleKinds), Count the
 	// bytes.
 	FactGarbled = "messages_garbled"
@@ -326,7 +328,7 @@ const (
 
 // SystemFacts lists every fact.
 var SystemFacts = []string{FactProfileOwn, FactProfileMode, FactProfileUsed, FactProfileGone, FactProcessesGone, FactSandboxOn, FactLoopbackOnly,
-	FactNoRequests, FactNoConnections, FactEndpointUntouched, FactPersonProfiles, FactDecoyUntouched, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactWindowAbove, FactNotAsked, FactCut, FactGarbled,
+	FactNoRequests, FactNoConnections, FactEndpointUntouched, FactPersonProfiles, FactDecoyUntouched, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactWindowAbove, FactNotAsked, FactCut, FactGarbled, FactEngineLives,
 	FactBrowserKilled, FactRenderersKilled, FactFrozen, FactThawed, FactEngineAgain, FactIdentifiersHeard, FactEngineKilled, FactKilledProcesses, FactKilledProfiles}
 
 // Scan is one canary scan. What is "engine_raw" (results, stderr, tapped before our redactor), "engine_files" (what the engine wrote), "bundle" (the row's files) or "temporary".

@@ -3,6 +3,8 @@ package mutant
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"time"
 
 	"github.com/engine-acceptance/acceptance/engine"
 )
@@ -23,6 +25,15 @@ func losses() []Mutant {
 				if err == nil && r.Refusal != nil && (r.Refusal.Code == engine.CodeTabNotFound || r.Refusal.Code == engine.CodeBindingStale) {
 					return refused(engine.CodeRouteUnavailable, op, "unresponsive", engine.Detail{EngineFamily: engine.FamilyChromium, Product: engine.ProductChromium,
 						RequiredProtocol: engine.ProtocolCDP, Limitation: "unresponsive"}), nil
+				}
+				return r, err
+			})},
+		{Name: "leaves-without-a-word", Seam: SeamStore, Text: "ends its process a moment after it ended a session, when nobody asks it anything", Rows: []string{"cut-then-rebind"},
+			Kills: kills("G1", "engine_gone"),
+			parts: around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
+				r, err := n.Call(ctx, op, args)
+				if op == engine.OpSessionEnd {
+					time.AfterFunc(30*time.Millisecond, func() { os.Exit(0) })
 				}
 				return r, err
 			})},

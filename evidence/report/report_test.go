@@ -86,6 +86,7 @@ func observed(c matrix.Contract, plan string, edit func([]evidence.Observation) 
 		evidence.Observation{MonoNS: at(1210), Phase: clean, Kind: evidence.KindScan, Scan: &evidence.Scan{What: "engine_raw", Files: 2, Bytes: 100, ControlFound: true}},
 		evidence.Observation{MonoNS: at(1212), Phase: clean, Kind: evidence.KindSystem, System: &evidence.System{Fact: evidence.FactPersonProfiles, Holds: true}},
 		evidence.Observation{MonoNS: at(1213), Phase: clean, Kind: evidence.KindSystem, System: &evidence.System{Fact: evidence.FactLoopbackOnly, Holds: true}},
+		evidence.Observation{MonoNS: at(1213), Phase: clean, Kind: evidence.KindSystem, System: &evidence.System{Fact: evidence.FactEngineLives, Holds: true}},
 		evidence.Observation{MonoNS: at(1215), Phase: clean, Kind: evidence.KindScan, Scan: &evidence.Scan{What: "engine_files", Files: 1, Bytes: 10, ControlFound: true}},
 		evidence.Observation{MonoNS: at(1220), Phase: clean, Kind: evidence.KindScan, Scan: &evidence.Scan{What: "bundle", Files: 9, Bytes: 1000, ControlFound: true}},
 		evidence.Observation{MonoNS: at(1230), Phase: clean, Kind: evidence.KindHeartbeat, Heartbeat: &evidence.Heartbeat{MaxGapNS: 1e6}})

@@ -103,9 +103,11 @@ type Attempt struct {
 	hidden  []*stage.Window
 	browser process.Identity
 	// frozen is the browser that a step stopped.
-	frozen   process.Identity
-	posture  engine.Posture
-	profiles []string
+	frozen process.Identity
+	// engineKilled is true from when a step killed the engine until one starts it again.
+	engineKilled bool
+	posture      engine.Posture
+	profiles     []string
 	// homes are the HOME directories of the row's browsers.
 	homes     []string
 	listening *stage.Listeners

@@ -78,14 +78,21 @@ func (a *Attempt) Finish(ctx context.Context) ([]evidence.Observation, error) {
 	return a.kept, a.writeErr
 }
 
-// reviveEngine starts the engine anew when it is gone, or was started on a machine of this row's own, so that the next row has one.
+// reviveEngine says whether the engine still runs, and starts it anew when it does not, or was started on a machine of
+// this row's own, so that the next row has one. An engine that the row
+// killed is no news; any other that is gone ended by itself, and no call may have been there to tell of it.
 func (a *Attempt) reviveEngine(ctx context.Context) {
+	gone := false
 	select {
 	case <-a.Stage.Host.Gone():
+		gone = true
 	default:
-		if a.Contract.Desk.Machine == "" {
-			return
-		}
+	}
+	if !a.engineKilled {
+		a.Fact(evidence.FactEngineLives, !gone, 1, "")
+	}
+	if !gone && a.Contract.Desk.Machine == "" {
+		return
 	}
 	if err := a.Stage.StartEngine(ctx); err != nil {
 		_ = a.fault("harness", "start the engine anew: %v", err)

@@ -34,6 +34,7 @@ func (a *Attempt) KillEngine(ctx context.Context) error {
 			profiles = append(profiles, l.profile)
 		}
 	}
+	a.engineKilled = true
 	if err := tree[0].Kill(syscall.SIGKILL); err != nil {
 		return a.fault("harness", "kill the engine: %v", err)
 	}

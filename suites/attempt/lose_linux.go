@@ -156,6 +156,7 @@ func (a *Attempt) StartEngine(ctx context.Context) error {
 	if err := a.Stage.StartEngine(ctx); err != nil {
 		return a.fault("harness", "start the engine again: %v", err)
 	}
+	a.engineKilled = false
 	now := a.Stage.Host.Identity()
 	a.Fact(evidence.FactEngineAgain, now.Alive() && now != old, 1, "")
 	return a.closeWindow(ctx)
