@@ -78,7 +78,14 @@ func changedCases() []tried {
 	endless, malformed := fact("garble", FactGarbled, true), fact("garble", FactGarbled, true)
 	endless.System.Detail, malformed.System.Detail = "endless", "malformed"
 	ended := fact("end", FactEngineLives, false)
+	led := lossRow("thaw", "browser")
+	led.Requirement = "G11"
+	led.Steps[len(led.Steps)-1].Args["when"] = "dialled"
+	goesOn := fact("lose", FactThawed, true)
 	return []tried{
+		{"one_connection_asked_for", led, lost(led, goesOn, fact("lose", FactOneConnection, true)), Pass, ""},
+		{"two_connections_asked_for", led, lost(led, goesOn, fact("lose", FactOneConnection, false)), Fail, "G11 effect_repeated"},
+		{"connections_not_counted", led, lost(led, goesOn), HarnessError, "J1 too_few_seen"},
 		{"engine_ended_after_its_last_reply", typeRow(), lost(typeRow(), ended), Fail, "M5 engine_gone"},
 		{"messages_garbled", garbled, lost(garbled, endless), Pass, ""},
 		{"messages_garbled_otherwise", garbled, lost(garbled, malformed), HarnessError, "J1 too_few_seen"},

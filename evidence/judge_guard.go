@@ -105,7 +105,7 @@ func (j *judgement) system() {
 		{FactProfileUsed, "S1", ReasonProfileUnused}, {FactProfileGone, "S1", ReasonProfileLeft}, {FactProcessesGone, "S1", ReasonProcessLeft},
 		{FactSandboxOn, "J11", ReasonSandboxOff}, {FactLoopbackOnly, "S13", ReasonListenerExposed}, {FactNoRequests, probed, ReasonProbed},
 		{FactNoConnections, probed, ReasonProbed}, {FactEndpointUntouched, "S5", ReasonProbed}, {FactDecoyUntouched, j.row.Requirement, ReasonDecoyReached}, {FactPersonProfiles, "S3", ReasonProfileTouched}, {FactUnchanged, "R2", ReasonRefusalMutated}, {FactBystanderAlive, "S3", ReasonBystanderHarmed},
-		{FactEngineLives, j.row.Requirement, ReasonEngineGone},
+		{FactOneConnection, j.row.Requirement, ReasonEffectRepeated}, {FactEngineLives, j.row.Requirement, ReasonEngineGone},
 		{FactCut, "J5", ReasonHarnessFault}, {FactGarbled, "J5", ReasonHarnessFault}, {FactEngineKilled, "J5", ReasonHarnessFault},
 		{FactBrowserKilled, "J5", ReasonHarnessFault}, {FactRenderersKilled, "J5", ReasonHarnessFault}, {FactFrozen, "J5", ReasonHarnessFault},
 		{FactThawed, "J5", ReasonHarnessFault}, {FactEngineAgain, "J5", ReasonHarnessFault}, {FactIdentifiersHeard, "J1", ReasonTooFewSeen}, {FactNotAsked, "B13", ReasonProbed},
@@ -173,6 +173,9 @@ func (j *judgement) system() {
 		}
 		if s.Verb == "cut" && len(j.stepCalls[s.Name]) == 0 {
 			need(FactCut, "the row cuts a connection")
+		}
+		if s.Verb == "thaw" && s.Text("when") == "dialled" {
+			need(FactOneConnection, "the row counts new connections")
 		}
 		if s.Verb == "garble" && !j.interrupted() && !slices.ContainsFunc(byFact[FactGarbled], func(o Observation) bool { return o.System.Detail == s.Text("with") }) {
 			j.add("J1", ReasonTooFewSeen, j.end(), "%s was not measured: the row garbles messages (%s)", FactGarbled, s.Text("with"))

@@ -306,6 +306,8 @@ const (
 	FactCut = "connection_cut"
 	// FactEngineLives: at the row's end the engine runs, which the row itself had not killed; it is looked at in every row but those.
 	FactEngineLives = "engine_lives"
+	// FactOneConnection: while the browser was frozen the engine asked it for at most one new connection, however many called; Count is how many.
+	FactOneConnection = "one_connection_asked_for"
 	// FactGarbled: the engine was sent what its browser never said, over their own connection; Detail is the kind (matrix.GarbleKinds), Count the
 	// bytes.
 	FactGarbled = "messages_garbled"
@@ -328,7 +330,7 @@ const (
 
 // SystemFacts lists every fact.
 var SystemFacts = []string{FactProfileOwn, FactProfileMode, FactProfileUsed, FactProfileGone, FactProcessesGone, FactSandboxOn, FactLoopbackOnly,
-	FactNoRequests, FactNoConnections, FactEndpointUntouched, FactPersonProfiles, FactDecoyUntouched, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactWindowAbove, FactNotAsked, FactCut, FactGarbled, FactEngineLives,
+	FactNoRequests, FactNoConnections, FactEndpointUntouched, FactPersonProfiles, FactDecoyUntouched, FactUnchanged, FactBystanderAlive, FactLaunched, FactRestarted, FactWindowOpened, FactWindowAbove, FactNotAsked, FactCut, FactGarbled, FactEngineLives, FactOneConnection,
 	FactBrowserKilled, FactRenderersKilled, FactFrozen, FactThawed, FactEngineAgain, FactIdentifiersHeard, FactEngineKilled, FactKilledProcesses, FactKilledProfiles}
 
 // Scan is one canary scan. What is "engine_raw" (results, stderr, tapped before our redactor), "engine_files" (what the engine wrote), "bundle" (the row's files) or "temporary".

@@ -206,6 +206,8 @@ var Verbs = []Verb{
 	}},
 	{Name: "thaw", Doc: "lets a frozen browser go on", KeepsPages: true, Fields: []Field{
 		{Name: "process", Kind: FieldEnum, Words: []string{"browser"}, Required: true, Doc: "whose process"},
+		{Name: "when", Kind: FieldEnum, Words: []string{"dialled"}, Doc: "dialled: once the engine asks for a new connection, and counts how many it asks for; at once when left out"},
+		beside,
 	}},
 	{Name: "page_does", Doc: "has a page change by itself: hands a word to its script, and waits until it says that it is done", KeepsPages: true, Fields: []Field{
 		{Name: "tab", Kind: FieldTab, Required: true, Doc: "the tab"},

@@ -10,6 +10,10 @@ import (
 // attempts is how often a lost connection is made anew before the budget counts as spent.
 const attempts = 3
 
+// attemptBudget bounds one attempt. A browser on this machine that lets a new connection wait for so long does not answer; three attempts and their
+// pauses stay far below the budget of all, in which there is room for proofs on a busy machine. A third of the budget each would leave none.
+const attemptBudget = 3 * time.Second
+
 // retryAfter is the pause before the second attempt; it doubles after that.
 const retryAfter = 200 * time.Millisecond
 
@@ -57,7 +61,7 @@ func (e *Engine) reconnect(parent context.Context, op engine.Operation, s *sessi
 		if err := e.cfg.Native.OwnsEndpoint(ctx, old.id, old.browser.Endpoint()); err != nil {
 			return nil, e.adopt(ctx, op, s, nil, err) // not a byte to somebody else's listener
 		}
-		b, err := once(ctx, e.cfg.Budgets.Reconnect/attempts, maker)
+		b, err := once(ctx, min(attemptBudget, e.cfg.Budgets.Reconnect/attempts), maker)
 		if err != nil {
 			continue
 		}

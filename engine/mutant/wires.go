@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"sync"
@@ -42,7 +43,46 @@ func wires() []Mutant {
 		{Name: "hangs-up-on-a-repetition", Seam: SeamAdapter, Text: "takes a reply that comes twice for the end of the connection", Rows: []string{"garbled-order"},
 			Kills: kills("G15", "refused"),
 			parts: func(p *Parts) { p.Wire = func(c net.Conn) net.Conn { return &once{Conn: c} } }},
+		{Name: "gives-another-name-to-giving-up", Seam: SeamReceipt, Text: "says that the connection is lost where it has spent its budget to make it anew", Rows: []string{"reconnect-exhausted"},
+			Kills: kills("G10", "refusal_wrong"),
+			parts: around(func(ctx context.Context, n next, op engine.Operation, args json.RawMessage) (engine.Result, error) {
+				r, err := n.Call(ctx, op, args)
+				if err == nil && r.Refusal != nil && r.Refusal.Trigger == "reconnect_budget" {
+					return refused(engine.CodeBindingStale, op, "generation_changed", engine.Detail{Reason: "connection", Generation: "g-next", NextAction: "bind"}), nil
+				}
+				return r, err
+			})},
+		{Name: "knocks-twice", Seam: SeamAdapter, Text: "asks for two connections where it needs one", Rows: []string{"reconnect-one-leader"},
+			Kills: kills("G11", "effect_repeated"),
+			parts: func(p *Parts) {
+				p.Adapter = adapterWith{p.Adapter, func(b engine.Browser) engine.Browser { return knocks{twice{b}} }}
+			}},
 	}
+}
+
+// knocks asks the listener for a connection that it does not use, beside the one that it does.
+type knocks struct{ twice }
+
+// Click implements [engine.Clicker].
+func (k knocks) Click(ctx context.Context, c engine.ContextKey, n engine.NodeRef, route engine.Route) (engine.Outcome, error) {
+	return able(k.Browser).Click(ctx, c, n, route)
+}
+
+// Reconnect implements [engine.Reconnector].
+func (k knocks) Reconnect(ctx context.Context) (engine.Browser, error) {
+	var d net.Dialer
+	if c, err := d.DialContext(ctx, "tcp", k.Endpoint().String()); err == nil {
+		time.AfterFunc(time.Second, func() { _ = c.Close() })
+	}
+	maker, able := k.Browser.(engine.Reconnector)
+	if !able {
+		return nil, errors.New("the browser behind the mutant makes no connection anew")
+	}
+	b, err := maker.Reconnect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return knocks{twice{b}}, nil
 }
 
 // together remembers the sessions that there are.

@@ -78,9 +78,9 @@ func (a *Attempt) Finish(ctx context.Context) ([]evidence.Observation, error) {
 	return a.kept, a.writeErr
 }
 
-// reviveEngine says whether the engine still runs, and starts it anew when it does not, or was started on a machine of
-// this row's own, so that the next row has one. An engine that the row
-// killed is no news; any other that is gone ended by itself, and no call may have been there to tell of it.
+// reviveEngine says whether the engine still runs, and starts it anew when it does not, or was started on a machine of this row's own, so
+// that the next row has one. An engine that the row killed is no news; any other that is gone ended by itself, and no call may have been there
+// to tell of it.
 func (a *Attempt) reviveEngine(ctx context.Context) {
 	gone := false
 	select {

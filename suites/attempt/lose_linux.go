@@ -110,6 +110,55 @@ func (a *Attempt) Freeze(ctx context.Context) error {
 	return a.closeWindow(ctx)
 }
 
+// dialledFor is how long the callers of a lost connection are given to ask for new ones, all of them, once the first was asked for.
+const dialledFor = 400 * time.Millisecond
+
+// ThawDialled waits until the engine asks the frozen browser for a new connection, counts how many it asks for, and lets the browser go on
+// (contract G11). The kernel keeps what a frozen browser has not accepted: each connection is there, however soon it is given up.
+func (a *Attempt) ThawDialled(ctx context.Context) error {
+	if a.frozen.PID == 0 {
+		return fmt.Errorf("nothing is frozen")
+	}
+	ctx, cancel := context.WithTimeout(ctx, killBudget)
+	defer cancel()
+	asked := 0
+	var failed error
+	if await(ctx, func() bool { asked, failed = a.queued(); return failed != nil || asked > 0 }) == nil {
+		time.Sleep(dialledFor)
+		asked, failed = a.queued()
+	}
+	if failed != nil {
+		return a.fault("harness", "count the connections that wait for the browser: %v", failed)
+	}
+	a.Fact(evidence.FactOneConnection, asked <= 1, asked, "")
+	if err := a.frozen.Kill(syscall.SIGCONT); err != nil {
+		return a.fault("harness", "let the browser go on: %v", err)
+	}
+	a.Fact(evidence.FactThawed, a.awaitStopped(false), 1, "")
+	a.frozen = process.Identity{}
+	return nil
+}
+
+// queued counts the connections to the frozen browser that it has not accepted.
+func (a *Attempt) queued() (int, error) {
+	held, err := listenersOf([]process.Entry{{Identity: a.frozen}})
+	if err != nil {
+		return 0, err
+	}
+	table, err := tcpTable()
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, line := range table {
+		if line.inode == "0" && (line.state == tcpEstablished || line.state == tcpCloseWait) &&
+			slices.ContainsFunc(held, func(l listener) bool { return l.addr.Port() == line.local.Port() }) {
+			n++
+		}
+	}
+	return n, nil
+}
+
 // Thaw lets a frozen browser go on.
 func (a *Attempt) Thaw(ctx context.Context) error {
 	if a.frozen.PID == 0 {

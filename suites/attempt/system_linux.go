@@ -53,6 +53,7 @@ type tcpLine struct {
 
 const (
 	tcpEstablished = "01"
+	tcpCloseWait   = "08"
 	tcpListen      = "0A"
 )
 

@@ -25,7 +25,12 @@ func kill(ctx context.Context, a *attempt.Attempt, s matrix.Step) error {
 // freeze stops the browser without ending it; thaw lets it go on.
 func freeze(ctx context.Context, a *attempt.Attempt, _ matrix.Step) error { return a.Freeze(ctx) }
 
-func thaw(ctx context.Context, a *attempt.Attempt, _ matrix.Step) error { return a.Thaw(ctx) }
+func thaw(ctx context.Context, a *attempt.Attempt, s matrix.Step) error {
+	if s.Text("when") == "dialled" {
+		return a.ThawDialled(ctx)
+	}
+	return a.Thaw(ctx)
+}
 
 // startEngine starts the engine again after it was killed.
 func startEngine(ctx context.Context, a *attempt.Attempt, _ matrix.Step) error {
