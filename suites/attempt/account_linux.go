@@ -40,7 +40,7 @@ func (a *Attempt) listenersAccount() {
 	a.listening = nil
 	g := &evidence.Guard{Channel: "listeners", Alive: err == nil && looks > 0, Events: looks}
 	if !g.Alive {
-		g.Reason = fmt.Sprintf("the kernel's table was read %d times, error %v", looks, err)
+		g.Reason = fmt.Sprintf("the kernel was asked %d times, error %v", looks, err)
 	}
 	a.observe(evidence.Observation{Kind: evidence.KindGuard, Guard: g})
 	a.Fact(evidence.FactLoopbackOnly, len(exposed) == 0, len(exposed), "the whole row")

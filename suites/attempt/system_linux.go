@@ -127,24 +127,6 @@ func listenersOf(tree []process.Entry) ([]listener, error) {
 	return out, nil
 }
 
-// connectionsOf counts the TCP sockets, of any state, that the given processes hold beside listeners.
-func connectionsOf(tree []process.Entry) (int, error) {
-	table, err := tcpTable()
-	if err != nil {
-		return 0, err
-	}
-	n := 0
-	for _, e := range tree {
-		held := socketsOf(e.PID)
-		for _, line := range table {
-			if _, ok := held[line.inode]; ok && line.state != tcpListen {
-				n++
-			}
-		}
-	}
-	return n, nil
-}
-
 // openBelow lists the files below dir that the processes hold open.
 func openBelow(dir string, tree []process.Entry) []string {
 	var out []string

@@ -1,8 +1,11 @@
 package stage
 
 import (
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -47,5 +50,54 @@ func TestWatch_sees_every_touch_of_the_persons_profiles(t *testing.T) {
 			g.Expect(report().Touched).To(ContainElement(HavePrefix("chromium: ")))
 			g.Expect(report().Touched).To(BeEmpty())
 		})
+	}
+}
+
+func TestOpenListeners_are_told_with_address_and_owner(t *testing.T) {
+	g := NewWithT(t)
+	inodes := map[string]uint32{}
+	for _, address := range []string{"0.0.0.0:0", "[::]:0", "127.0.0.1:0", "[::1]:0"} {
+		network := "tcp4"
+		if address[0] == '[' {
+			network = "tcp6"
+		}
+		l, err := net.Listen(network, address)
+		g.Expect(err).NotTo(HaveOccurred())
+		defer l.Close()
+		f, err := l.(*net.TCPListener).File()
+		g.Expect(err).NotTo(HaveOccurred())
+		defer f.Close()
+		link, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+		g.Expect(err).NotTo(HaveOccurred())
+		var inode uint32
+		_, err = fmt.Sscanf(link, "socket:[%d]", &inode)
+		g.Expect(err).NotTo(HaveOccurred())
+		inodes[address] = inode
+	}
+	found, err := openListeners()
+	g.Expect(err).NotTo(HaveOccurred())
+	has := func(address string) bool {
+		return slices.ContainsFunc(found, func(o openListener) bool {
+			return o.inode == inodes[address] && o.uid == os.Getuid() && o.address.Port() > 0
+		})
+	}
+	g.Expect(has("0.0.0.0:0")).To(BeTrue())
+	g.Expect(has("[::]:0")).To(BeTrue())
+	g.Expect(has("127.0.0.1:0")).To(BeTrue())
+	g.Expect(has("[::1]:0")).To(BeTrue())
+	for _, o := range found {
+		if o.inode == inodes["0.0.0.0:0"] || o.inode == inodes["[::]:0"] {
+			g.Expect(o.address.Addr().Unmap().IsUnspecified()).To(BeTrue(), o.address.String())
+		} else if o.inode == inodes["127.0.0.1:0"] || o.inode == inodes["[::1]:0"] {
+			g.Expect(o.address.Addr().Unmap().IsLoopback()).To(BeTrue(), o.address.String())
+		}
+	}
+}
+
+func BenchmarkOpenListeners(b *testing.B) {
+	for b.Loop() {
+		if _, err := openListeners(); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
