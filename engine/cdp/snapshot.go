@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
@@ -100,6 +102,33 @@ func (b *Browser) snapshot(ctx context.Context, c engine.ContextKey, limit int) 
 	}
 	ctx, stop := s.whileDocument(ctx)
 	defer stop()
+	snap, err := b.readDocument(ctx, s, limit)
+	if err != nil && navigating(ctx, err) {
+		err = errNavigated
+	}
+	return snap, err
+}
+
+// navigationTold is how long the word of a new document may come after the refusal of a question that was asked of the old one: they come from
+// two processes.
+const navigationTold = 250 * time.Millisecond
+
+// navigating says whether a question was refused because its document went away: ctx, of [session.whileDocument], ends when that is told.
+func navigating(ctx context.Context, err error) bool {
+	var wire *cdproto.Error
+	if !errors.As(err, &wire) || targetMissing(wire) {
+		return false
+	}
+	select {
+	case <-ctx.Done():
+		return errors.Is(context.Cause(ctx), errNavigated)
+	case <-time.After(navigationTold):
+		return false
+	}
+}
+
+// readDocument lists the document that a page shows now.
+func (b *Browser) readDocument(ctx context.Context, s *session, limit int) (engine.PageSnapshot, error) {
 	document := s.document()
 	frames, unread, err := b.frames(ctx, s)
 	if err != nil {

@@ -17,6 +17,11 @@ func capabilities() []Mutant {
 			parts: func(p *Parts) {
 				p.Wrap = func(n engine.Engine) engine.Engine { return &retries{n: n, refs: map[string]engine.Ref{}} }
 			}},
+		{Name: "mixes-documents", Seam: SeamAdapter, Text: "joins half a list of one document with half a list of the next", Rows: []string{"race-of-snapshots"},
+			Kills: kills("G8", "snapshot_wrong"),
+			parts: func(p *Parts) {
+				p.Adapter = adapterWith{p.Adapter, func(b engine.Browser) engine.Browser { return mixes{twice{b}, &lastList{}} }}
+			}},
 		{Name: "takes-any-session", Seam: SeamStore, Text: "serves a target to whoever names it", Rows: []string{"components-one-swapped"},
 			Kills: kills("G16", "stale_accepted", "G16", "effect_elsewhere"),
 			parts: func(p *Parts) {
@@ -90,6 +95,33 @@ func (t *retries) Call(ctx context.Context, op engine.Operation, args json.RawMe
 		}
 	}
 	return r, nil
+}
+
+// mixes joins half of what it listed last with half of what it lists now.
+type mixes struct {
+	twice
+	last *lastList
+}
+
+type lastList struct {
+	mu   sync.Mutex
+	page engine.PageSnapshot
+}
+
+func (m mixes) Snapshot(ctx context.Context, c engine.ContextKey, most int) (engine.PageSnapshot, error) {
+	now, err := m.twice.Snapshot(ctx, c, most)
+	if err != nil {
+		return now, err
+	}
+	m.last.mu.Lock()
+	defer m.last.mu.Unlock()
+	before := m.last.page
+	m.last.page = now
+	if before.Document == "" || before.Document == now.Document || len(before.Nodes) < 2 || len(now.Nodes) < 2 {
+		return now, nil
+	}
+	now.Nodes = append(append([]engine.PageNode{}, before.Nodes[:len(before.Nodes)/2]...), now.Nodes[len(now.Nodes)/2:]...)
+	return now, nil
 }
 
 // anySession puts the session that a target was bound in, in the place of the one that calls.
