@@ -4,6 +4,7 @@ package campaign
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -205,12 +206,40 @@ type shard struct {
 	rows []matrix.Contract
 }
 
-// stageCost is what another desk costs, in rows that share a browser: its server, the person's programs, the engine and a browser.
-const stageCost = 3
+// What rows cost, in tenths of a second, as measured on two cores: another desk, with its server, the person's programs, the engine and a browser; a
+// row in a shared browser; one with a browser of its own; a call among the many of a block, and one among those that a step repeats.
+const (
+	stageCost    = 80
+	sharedCost   = 25
+	ownCost      = 55
+	blockCost    = 0.3
+	repeatedCost = 1.5
+)
+
+// fewCalls is up to how many calls a step may make without counting for more than others.
+const fewCalls = 10
+
+// cost is about what a row takes, in tenths of a second.
+func cost(r matrix.Contract) int {
+	sum := float64(ownCost)
+	if r.Launch == matrix.LaunchShared {
+		sum = sharedCost
+	}
+	for _, s := range r.Steps {
+		calls := matrix.Calls(s.First)
+		for _, lane := range s.Lanes {
+			calls += matrix.Calls(lane)
+		}
+		sum += blockCost * float64(calls*s.Int("times"))
+		if n := s.Calls(); n > fewCalls {
+			sum += repeatedCost * float64(n)
+		}
+	}
+	return int(sum)
+}
 
 // lanes splits rows over at most n lanes, in each of which one worker follows another. Rows of the kind of desk that most rows have are dealt
-// out over all lanes, each other kind goes to one. Of the former, rows that share a browser go to the fewest workers, since each of those
-// launches one; the others are dealt out so that every lane has about as much to do.
+// out over all lanes, each other kind goes to one, so that every lane has about as much to do.
 func lanes(rows []matrix.Contract, n int) [][]shard {
 	n = min(n, len(rows))
 	kinds := map[matrix.DeskKind][]matrix.Contract{}
@@ -240,32 +269,32 @@ func lanes(rows []matrix.Contract, n int) [][]shard {
 		}
 		i := lightest()
 		out[i] = append(out[i], shard{kind, kinds[kind]})
-		weight[i] += stageCost + len(kinds[kind])
-	}
-	var shared, own []matrix.Contract
-	for _, r := range kinds[most] {
-		if r.Launch == matrix.LaunchShared {
-			shared = append(shared, r)
-		} else {
-			own = append(own, r)
+		weight[i] += stageCost
+		for _, r := range kinds[kind] {
+			weight[i] += cost(r)
 		}
 	}
-	common := make([][]matrix.Contract, n)
-	deal := func(r matrix.Contract, cost int) {
+	// The longest are dealt out first, for what is dealt out last evens the lanes out. Within a lane the rows keep their order.
+	order := make([]int, len(kinds[most]))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(cost(kinds[most][b]), cost(kinds[most][a])) })
+	common := make([][]int, n)
+	for _, at := range order {
 		i := lightest()
-		common[i], weight[i] = append(common[i], r), weight[i]+cost
+		common[i], weight[i] = append(common[i], at), weight[i]+cost(kinds[most][at])
 	}
-	// A row of its own takes about twice as long as one in a shared browser.
-	for _, r := range own {
-		deal(r, 2)
-	}
-	for _, r := range shared {
-		deal(r, 1)
-	}
-	for i, rows := range common {
-		if len(rows) > 0 {
-			out[i] = slices.Insert(out[i], 0, shard{most, rows})
+	for i, mine := range common {
+		if len(mine) == 0 {
+			continue
 		}
+		slices.Sort(mine)
+		s := shard{kind: most}
+		for _, at := range mine {
+			s.rows = append(s.rows, kinds[most][at])
+		}
+		out[i] = slices.Insert(out[i], 0, s)
 	}
 	return slices.DeleteFunc(out, func(s []shard) bool { return len(s) == 0 })
 }

@@ -33,7 +33,7 @@ func TestLanes(t *testing.T) {
 			for _, r := range s.rows {
 				g.Expect(r.Desk.Kind).To(Equal(s.kind))
 				seen[r.ID]++
-				work[i] += map[matrix.Launch]int{matrix.LaunchFresh: 2, matrix.LaunchShared: 1}[r.Launch]
+				work[i] += cost(r)
 			}
 			if s.kind != matrix.DeskOpenbox {
 				work[i] += stageCost
@@ -45,7 +45,15 @@ func TestLanes(t *testing.T) {
 		g.Expect(n).To(Equal(1), string(id))
 	}
 	g.Expect(opened).To(Equal(map[matrix.DeskKind]int{matrix.DeskOpenbox: 2, matrix.DeskPicom: 1, matrix.DeskAbove: 1}))
-	g.Expect(work[0]).To(BeNumerically("~", work[1], 2))
+	g.Expect(work[0]).To(BeNumerically("~", work[1], ownCost))
+
+	// A row with hundreds of calls counts for what it is.
+	long := matrix.Contract{ID: "long", Launch: matrix.LaunchFresh, Desk: matrix.DeskPlan{Kind: matrix.DeskOpenbox},
+		Steps: []matrix.Step{{Verb: "race", Args: map[string]any{"times": 200}, Lanes: [][]matrix.Step{{{Verb: "snapshot"}, {Verb: "type"}}, {{Verb: "type"}}}}}}
+	g.Expect(cost(long)).To(Equal(ownCost + 180))
+	uneven := lanes(append([]matrix.Contract{long}, rows[:4]...), 2)
+	g.Expect(uneven[0][0].rows).To(HaveLen(1))
+	g.Expect(uneven[1][0].rows).To(HaveLen(4))
 
 	one := lanes(rows[7:8], 2)
 	g.Expect(one).To(HaveLen(1))
