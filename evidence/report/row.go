@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"maps"
 	"os"
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/engine-acceptance/acceptance/engine"
 	"github.com/engine-acceptance/acceptance/evidence"
@@ -99,7 +101,9 @@ type step struct {
 	Name, Words, Phase, Outcome, Note, Took string
 	At                                      *place
 	Calls                                   []call
-	Planned                                 bool
+	// Sum is what came of the calls of a block, of which there may be hundreds.
+	Sum     string
+	Planned bool
 }
 
 type call struct {
@@ -267,7 +271,7 @@ func attemptOf(root *os.Root, in Input, a explain.Attempt, of int) attempt {
 
 // steps joins the planned steps with what was observed of them.
 func (out *attempt) steps(t teller) {
-	at := map[string]int{}
+	at, inBlocks := map[string]int{}, map[string][]evidence.Call{}
 	for _, s := range t.a.Contract.Steps {
 		phase := "prepare"
 		if s.Background {
@@ -287,12 +291,40 @@ func (out *attempt) steps(t teller) {
 			s := &out.Steps[i]
 			s.Phase = string(o.Phase)
 			s.Outcome, s.Note, s.Took, s.At = o.StepInfo.Outcome, o.StepInfo.Note, ms(o.StepInfo.EndNS-o.StepInfo.StartNS), t.at(o.StepInfo.StartNS)
+		case o.Call != nil && o.Call.Block != "":
+			inBlocks[o.Call.Block] = append(inBlocks[o.Call.Block], *o.Call)
 		case o.Call != nil && known && !o.Call.Arrange:
 			out.Steps[i].Calls = append(out.Steps[i].Calls, callOf(t, o))
 		case o.Call != nil:
 			out.Arrange = append(out.Arrange, callOf(t, o))
 		}
 	}
+	for block, calls := range inBlocks {
+		if i, known := at[block]; known {
+			out.Steps[i].Sum = sumOf(calls)
+		}
+	}
+}
+
+// sumOf says what came of the calls of a block: how many were answered, and how many were refused with what.
+func sumOf(calls []evidence.Call) string {
+	ended, rounds := map[string]int{}, 0
+	for _, c := range calls {
+		how := string(c.Status)
+		switch {
+		case c.Refusal != nil:
+			how = fmt.Sprintf("refused: %s (%s)", c.Refusal.Code, c.Refusal.Trigger)
+		case c.Status != engine.StatusOK && c.Carrier != "":
+			how = c.Carrier
+		}
+		ended[how]++
+		rounds = max(rounds, c.Round)
+	}
+	var parts []string
+	for _, how := range slices.Sorted(maps.Keys(ended)) {
+		parts = append(parts, fmt.Sprintf("%d %s", ended[how], how))
+	}
+	return fmt.Sprintf("%d calls in %d rounds: %s", len(calls), rounds, strings.Join(parts, ", "))
 }
 
 func callOf(t teller, o evidence.Observation) call {

@@ -108,9 +108,10 @@ func (s *Stage) give(paths ...string) error {
 	return nil
 }
 
-// homed is an environment with another home, and without directories that point into the old one.
+// homed is an environment with another home, without directories that point into the old one, and with temporary files below the home, where
+// what a program leaves when it is killed goes with the rest.
 func homed(env []string, home string) []string {
-	out := []string{"HOME=" + home}
+	out := []string{"HOME=" + home, "TMPDIR=" + home}
 	for _, v := range env {
 		name, _, _ := strings.Cut(v, "=")
 		switch name {
